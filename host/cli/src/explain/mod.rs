@@ -1,0 +1,143 @@
+//! `leasehold explain`: what the contract's rules make of given inputs, one JSON line in, one out.
+
+mod budget;
+mod capabilities;
+mod declaration;
+mod lines;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use lines::{Line, Lines};
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Says what the contract's rules make of given inputs.
+///
+/// Reads one JSON value a line and writes one JSON line for each, at once. Blank lines are skipped. A line
+/// that cannot be read or holds a wrong type gives `{"error":{"line":N,"message":"…"}}`, the lines after it
+/// are still answered, and the exit code is 1.
+#[derive(Args)]
+pub(crate) struct Explain {
+    #[command(subcommand)]
+    subject: Subject,
+}
+
+#[derive(Subcommand)]
+enum Subject {
+    /// Which capabilities a run has, and why not the others
+    ///
+    /// Input, every key optional:
+    ///   methods                  names of the methods, as if each were verified
+    ///   declared                 the sandboxCapabilities object, or a whole driver declaration
+    ///   supportsReusableLeases   the older declaration of reusable leases
+    ///   leasePolicy              ephemeral, reuse_by_environment, reuse_by_execution_workspace
+    ///                            or retain_on_failure
+    ///   leaseMetadata            what the provider stored on the lease
+    ///   configResolutionFailed   true or false
+    ///   narrowing                the host application's own, for example {"nativeSyncIn":false}
+    ///   identityFailed           true, or a text that says why
+    ///
+    /// Output: {"effective":{…},"reasons":{…}}. Whatever was not understood is listed in "ignored".
+    #[command(verbatim_doc_comment)]
+    Capabilities(Input),
+    /// How long a call may take, and why
+    ///
+    /// Input, all but the method optional:
+    ///   method                   for example environmentExecute
+    ///   requestedTimeoutMs       the time the caller asks for; anything but a number is no request
+    ///   config                   the environment's stored configuration
+    ///   defaultAcquireTimeoutMs  what the driver declares
+    ///   kind                     sandbox_provider (assumed when absent) or environment_driver
+    ///
+    /// Output: {"timeoutMs":31000,"because":"…"}. Keys that were not understood are listed in "ignored".
+    #[command(verbatim_doc_comment)]
+    Budget(Input),
+    /// Whether a driver declaration or a provider's manifest is valid, with every fault in it
+    ///
+    /// Input: one driver declaration or one manifest (anything with environmentDrivers or pluginKey),
+    /// whole on one line.
+    ///
+    /// Output: {"ok":false,"errors":[{"path":"…","message":"…"}]}. That a declaration is invalid is an
+    /// answer like any other and does not change the exit code.
+    #[command(verbatim_doc_comment)]
+    Declaration(Input),
+}
+
+#[derive(Args)]
+struct Input {
+    /// File to read; standard input when absent or `-`.
+    file: Option<PathBuf>,
+}
+
+/// Answers one input, or says why it cannot.
+type Answer = fn(&Value) -> Result<Value, String>;
+
+impl Explain {
+    /// Answers every line. Fails when the input cannot be opened or read, or the output not written.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let (input, answer): (Input, Answer) = match self.subject {
+            Subject::Capabilities(input) => (input, capabilities::explain),
+            Subject::Budget(input) => (input, budget::explain),
+            Subject::Declaration(input) => (input, declaration::explain),
+        };
+        let mut output = std::io::stdout().lock();
+        match input.file.filter(|file| file.as_os_str() != "-") {
+            None => answer_lines(std::io::stdin().lock(), &mut output, answer),
+            Some(path) => {
+                let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+                answer_lines(BufReader::new(file), &mut output, answer)
+            }
+        }
+    }
+}
+
+fn answer_lines(input: impl BufRead, output: &mut impl Write, answer: Answer) -> anyhow::Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next().context("cannot read the input")? {
+        let answered = match line {
+            Line::Blank => continue,
+            Line::Refused(message) => Err(message),
+            Line::Json(value) => answer(&value),
+        };
+        let value = answered.unwrap_or_else(|message| {
+            code = ExitCode::from(1);
+            json!({"error": {"line": lines.number(), "message": message}})
+        });
+        // Flushed line by line, so that a program at the other end can ask and wait for its answer.
+        match writeln!(output, "{value}").and_then(|()| output.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(code),
+            written => written.context("cannot write the output")?,
+        }
+    }
+    Ok(code)
+}
+
+/// The input as an object.
+fn object(input: &Value) -> Result<&Map<String, Value>, String> {
+    input.as_object().ok_or_else(|| format!("expected a JSON object, found {}", what(input)))
+}
+
+/// An input that may be left out or `null`.
+fn given<'a>(input: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    input.get(key).filter(|value| !value.is_null())
+}
+
+fn wrong(key: &str, expected: &str, value: &Value) -> String {
+    format!("{key}: expected {expected}, found {}", what(value))
+}
+
+/// What a value is, in words that stay short whatever it holds.
+fn what(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) if text.len() <= 60 => value.to_string(),
+        Value::String(_) => "a long string".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}

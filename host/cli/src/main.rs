@@ -1,0 +1,39 @@
+//! The command line of Leasehold.
+
+mod explain;
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// What `--help` says of exit codes; scripts depend on them.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  the command did what was asked
+  1  what was asked about failed, or some input could not be read
+  2  wrong usage: unknown command, option or argument
+  Others are reserved.";
+
+/// Runs sandbox providers as WebAssembly components.
+#[derive(Parser)]
+#[command(name = "leasehold", version, after_help = EXIT_CODES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Explain(explain::Explain),
+}
+
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().command {
+        Command::Explain(explain) => explain.run(),
+    };
+    result.unwrap_or_else(|error| {
+        // Nothing is left to tell when standard error itself is closed.
+        let _ = writeln!(std::io::stderr().lock(), "leasehold: {error:#}");
+        ExitCode::from(1)
+    })
+}

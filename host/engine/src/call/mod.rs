@@ -1,0 +1,12 @@
+//! One call of one method: a fresh instance, its limits, its outcome and its bill.
+
+mod limiter;
+mod outcome;
+pub(crate) mod returned;
+pub(crate) mod run;
+pub(crate) mod state;
+pub mod stream;
+
+pub use outcome::{Bill, CallError, Finished};
+pub use run::CallOptions;
+pub use state::CallState;

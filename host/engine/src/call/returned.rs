@@ -1,0 +1,327 @@
+//! Checks on what a guest answers: every field has a limit, and open fields are the JSON they claim to be.
+
+use crate::call::outcome::CallError;
+use crate::limits::{Limit, Limits};
+use leasehold_bindings::exports::{
+    acquire_lease::{AcquireError, AcquisitionDiagnostic},
+    capture_template::Template,
+    destroy_lease::DestroyError,
+    execute::{ExecuteResult, Exit},
+    find_lease::Finding,
+    interactive_setup::{Connection, SessionStatus, SetupHandle, SetupSession},
+    probe::{Diagnostic, ProbeReport},
+    realize_workspace::Workspace,
+    stop_lease::StopError,
+    validate_config::AcceptedConfig,
+};
+use leasehold_bindings::sync_types::OperationResult;
+use leasehold_bindings::types::{
+    CleanupRecord, Error, FieldError, Lease, PermanentFault, Receipt, TransientFault,
+};
+use leasehold_contract::Method;
+
+/// Highest whole number that every guest language can hold; see the contract's note on numbers.
+const NUMBER_MAX: u64 = 1 << 53;
+
+/// An answer whose every field can be checked.
+pub trait Returned {
+    /// Checks the fields. The first fault is kept; later ones are not looked for.
+    fn check(&self, check: &mut Check<'_>);
+}
+
+/// Collects the first fault of an answer.
+#[derive(Debug)]
+pub struct Check<'a> {
+    limits: &'a Limits,
+    method: Method,
+    fault: Option<CallError>,
+}
+
+impl<'a> Check<'a> {
+    /// Checks an answer of `method`.
+    ///
+    /// # Errors
+    /// The first field that breaks its limit or its form.
+    pub(crate) fn run(method: Method, limits: &'a Limits, answer: &impl Returned) -> Result<(), CallError> {
+        let mut check = Check { limits, method, fault: None };
+        answer.check(&mut check);
+        check.fault.map_or(Ok(()), Err)
+    }
+
+    fn size(&mut self, limit: Limit, field: &'static str, at: usize) {
+        let (allowed, at) = (self.limits.get(limit), at as u64);
+        if at > allowed && self.fault.is_none() {
+            self.fault = Some(CallError::Limit { limit, field: Some(field), allowed, at: Some(at) });
+        }
+    }
+
+    fn malformed(&mut self, field: &'static str, reason: String) {
+        let method = self.method;
+        self.fault.get_or_insert(CallError::Malformed { method, field, reason });
+    }
+
+    fn id(&mut self, field: &'static str, text: &str) {
+        self.size(Limit::Id, field, text.len());
+        if text.is_empty() {
+            self.malformed(field, "is empty".into());
+        }
+    }
+
+    fn message(&mut self, field: &'static str, text: &str) {
+        self.size(Limit::Message, field, text.len());
+    }
+
+    fn object(&mut self, limit: Limit, field: &'static str, text: Option<&str>) {
+        let Some(text) = text else { return };
+        self.size(limit, field, text.len());
+        if self.fault.is_none()
+            && let Err(error) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text)
+        {
+            self.malformed(field, format!("is no JSON object: {error}"));
+        }
+    }
+
+    fn metadata(&mut self, field: &'static str, text: Option<&str>) {
+        self.object(Limit::Metadata, field, text);
+    }
+
+    fn items(&mut self, field: &'static str, count: usize) {
+        self.size(Limit::Items, field, count);
+    }
+
+    fn number(&mut self, field: &'static str, value: Option<u64>) {
+        if let Some(value) = value.filter(|value| *value > NUMBER_MAX) {
+            self.malformed(field, format!("is {value}, above 2^53"));
+        }
+    }
+}
+
+impl<T: Returned, E: Returned> Returned for Result<T, E> {
+    fn check(&self, check: &mut Check<'_>) {
+        match self {
+            Ok(answer) => answer.check(check),
+            Err(error) => error.check(check),
+        }
+    }
+}
+
+impl Returned for () {
+    fn check(&self, _: &mut Check<'_>) {}
+}
+
+impl Returned for bool {
+    fn check(&self, _: &mut Check<'_>) {}
+}
+
+impl Returned for Option<i32> {
+    fn check(&self, _: &mut Check<'_>) {}
+}
+
+impl Returned for SessionStatus {
+    fn check(&self, _: &mut Check<'_>) {}
+}
+
+impl Returned for Error {
+    fn check(&self, check: &mut Check<'_>) {
+        match self {
+            Error::InvalidConfig(faults) => {
+                check.items("error.invalid-config", faults.len());
+                for FieldError { path, message } in faults {
+                    check.message("error.invalid-config.path", path);
+                    check.message("error.invalid-config.message", message);
+                }
+            }
+            Error::Gone => {}
+            Error::Denied(message) => check.message("error.denied", message),
+            Error::Transient(TransientFault { message, retry_after_ms, .. }) => {
+                check.number("error.transient.retry-after-ms", *retry_after_ms);
+                check.message("error.transient.message", message);
+            }
+            Error::Failed(PermanentFault { code, message }) => {
+                check.id("error.failed.code", code);
+                check.message("error.failed.message", message);
+            }
+        }
+    }
+}
+
+impl Returned for AcceptedConfig {
+    fn check(&self, check: &mut Check<'_>) {
+        check.object(Limit::Config, "normalized", self.normalized.as_deref());
+        check.items("warnings", self.warnings.len());
+        self.warnings.iter().for_each(|warning| check.message("warnings", warning));
+    }
+}
+
+impl Returned for ProbeReport {
+    fn check(&self, check: &mut Check<'_>) {
+        check.message("summary", self.summary.as_deref().unwrap_or_default());
+        check.items("diagnostics", self.diagnostics.len());
+        for Diagnostic { message, code, details, .. } in &self.diagnostics {
+            check.message("diagnostics.message", message);
+            code.iter().for_each(|code| check.id("diagnostics.code", code));
+            check.metadata("diagnostics.details", details.as_deref());
+        }
+    }
+}
+
+impl Returned for Lease {
+    fn check(&self, check: &mut Check<'_>) {
+        check.id("lease.id", &self.id);
+        check.metadata("lease.metadata", self.metadata.as_deref());
+        check.number("lease.expires-at-ms", self.expires_at_ms);
+    }
+}
+
+impl Returned for CleanupRecord {
+    fn check(&self, check: &mut Check<'_>) {
+        check.id("cleanup.creation-name", &self.creation_name);
+        self.observed_id.iter().for_each(|id| check.id("cleanup.observed-id", id));
+        check.id("cleanup.account-fingerprint", &self.account_fingerprint);
+        check.items("cleanup.labels", self.labels.len());
+        for (key, value) in &self.labels {
+            check.id("cleanup.labels", key);
+            check.message("cleanup.labels", value);
+        }
+    }
+}
+
+impl Returned for AcquireError {
+    fn check(&self, check: &mut Check<'_>) {
+        self.error.check(check);
+        if let Some(AcquisitionDiagnostic { elapsed_ms, budget_ms, .. }) = self.diagnostic {
+            check.number("diagnostic.elapsed-ms", Some(elapsed_ms));
+            check.number("diagnostic.budget-ms", Some(budget_ms));
+        }
+        self.cleanup.iter().for_each(|cleanup| cleanup.check(check));
+    }
+}
+
+impl Returned for DestroyError {
+    fn check(&self, check: &mut Check<'_>) {
+        self.error.check(check);
+        self.cleanup.iter().for_each(|cleanup| cleanup.check(check));
+    }
+}
+
+impl Returned for StopError {
+    fn check(&self, check: &mut Check<'_>) {
+        self.error.check(check);
+    }
+}
+
+impl Returned for Receipt {
+    fn check(&self, check: &mut Check<'_>) {
+        check.id("receipt.lease-id", &self.lease_id);
+    }
+}
+
+impl Returned for Finding {
+    fn check(&self, check: &mut Check<'_>) {
+        match self {
+            Finding::Started(lease) => lease.check(check),
+            Finding::Preparing(id) => check.id("finding.preparing", id),
+            Finding::Unusable(id) => check.id("finding.unusable", id),
+            Finding::Absent => {}
+        }
+    }
+}
+
+impl Returned for Workspace {
+    fn check(&self, check: &mut Check<'_>) {
+        check.message("cwd", &self.cwd);
+        // The host makes paths from it; a relative one or the root would name something else entirely.
+        if !self.cwd.starts_with('/') || self.cwd.trim_matches('/').is_empty() {
+            check.malformed("cwd", "must be an absolute path below the root".into());
+        }
+        check.metadata("metadata", self.metadata.as_deref());
+    }
+}
+
+impl Returned for ExecuteResult {
+    fn check(&self, check: &mut Check<'_>) {
+        if let Exit::Signaled(signal) = &self.exit {
+            check.id("exit.signaled", signal);
+        }
+        check.metadata("metadata", self.metadata.as_deref());
+    }
+}
+
+impl Returned for Vec<OperationResult> {
+    fn check(&self, check: &mut Check<'_>) {
+        check.items("operations", self.len());
+        for OperationResult { operation_id, files, bytes } in self {
+            check.id("operations.operation-id", operation_id);
+            check.number("operations.files", Some(*files));
+            check.number("operations.bytes", Some(*bytes));
+        }
+    }
+}
+
+impl Returned for SetupHandle {
+    fn check(&self, check: &mut Check<'_>) {
+        check.id("handle.lease-id", &self.lease_id);
+        check.metadata("handle.metadata", self.metadata.as_deref());
+    }
+}
+
+impl Returned for SetupSession {
+    fn check(&self, check: &mut Check<'_>) {
+        self.handle.check(check);
+        if let Some(Connection { summary, payload }) = &self.connection {
+            check.metadata("connection.summary", Some(summary));
+            check.metadata("connection.payload", payload.as_deref());
+        }
+    }
+}
+
+impl Returned for Template {
+    fn check(&self, check: &mut Check<'_>) {
+        check.id("reference", &self.reference);
+        check.id("kind", &self.kind);
+        check.metadata("metadata", self.metadata.as_deref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(id: &str, metadata: Option<String>, expires_at_ms: Option<u64>) -> Lease {
+        Lease { id: id.into(), metadata, expires_at_ms }
+    }
+
+    #[test]
+    fn a_field_over_its_limit_or_of_another_form_is_named() {
+        let big = format!("{{\"a\":\"{}\"}}", "x".repeat(64 << 10));
+        for (lease, expected) in [
+            (lease("a", Some("{}".into()), Some(1)), None),
+            (lease("", None, None), Some("the answer of environmentAcquireLease cannot be used: lease.id: is empty")),
+            (lease(&"x".repeat(1025), None, None), Some("limit `id-bytes` hit in `lease.id`: 1025 of at most 1024 bytes")),
+            (
+                lease("a", Some(big), None),
+                Some("limit `metadata-bytes` hit in `lease.metadata`: 65544 of at most 65536 bytes"),
+            ),
+            (
+                lease("a", Some("[]".into()), None),
+                Some("the answer of environmentAcquireLease cannot be used: lease.metadata: is no JSON object: invalid type: sequence, expected a map at line 1 column 0"),
+            ),
+            (
+                lease("a", None, Some(u64::MAX)),
+                Some("the answer of environmentAcquireLease cannot be used: lease.expires-at-ms: is 18446744073709551615, above 2^53"),
+            ),
+        ] {
+            let checked = Check::run(Method::AcquireLease, &Limits::default(), &lease);
+            assert_eq!(checked.err().map(|error| error.to_string()).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn a_workspace_is_never_the_root_directory() {
+        for (cwd, good) in [("/work", true), ("/", false), ("//", false), ("work", false), ("", false)] {
+            let workspace = Workspace { cwd: cwd.into(), metadata: None };
+            let checked = Check::run(Method::RealizeWorkspace, &Limits::default(), &workspace);
+            assert_eq!(checked.is_ok(), good, "{cwd:?}");
+        }
+    }
+}

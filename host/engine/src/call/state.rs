@@ -1,0 +1,154 @@
+//! What a store holds during one call.
+
+use crate::call::limiter::Limiter;
+use crate::call::stream::Said;
+use crate::limits::{Limit, Limits};
+use bytes::Bytes;
+use leasehold_contract::Method;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, async_trait};
+
+/// What a store holds during one call. Made for the call and dropped with it.
+pub struct CallState {
+    wasi: WasiCtx,
+    pub(crate) table: ResourceTable,
+    pub(crate) limiter: Limiter,
+    pub(crate) log: LogBudget,
+    pub(crate) said: Said,
+    pub(crate) host_calls: u64,
+    /// The method and the call's id, for attributing what the guest does.
+    pub(crate) method: Method,
+    pub(crate) invocation: String,
+    bytes_in: Arc<AtomicU64>,
+    bytes_out: Arc<AtomicU64>,
+}
+
+/// How much a call may still log.
+#[derive(Debug)]
+pub(crate) struct LogBudget {
+    pub(crate) lines: u64,
+    pub(crate) lines_left: u64,
+    pub(crate) bytes_left: u64,
+    /// The longest message; longer ones are cut.
+    pub(crate) message_bytes: usize,
+}
+
+impl CallState {
+    pub(crate) fn new(limits: &Limits, method: Method, invocation: String) -> Self {
+        let said = Said::new(limits);
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.size(Limit::Handles));
+        // Environment, arguments, directories, addresses and names are all denied by leaving them out.
+        let mut wasi = WasiCtx::builder();
+        wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+        wasi.max_random_size(limits.get(Limit::Random));
+        wasi.stdout(said.clone()).stderr(said.clone());
+        CallState {
+            wasi: wasi.build(),
+            table,
+            limiter: Limiter::new(limits),
+            log: LogBudget {
+                lines: 0,
+                lines_left: limits.get(Limit::LogLines),
+                bytes_left: limits.get(Limit::LogBytes),
+                message_bytes: limits.size(Limit::Message),
+            },
+            said,
+            host_calls: 0,
+            method,
+            invocation,
+            bytes_in: Arc::default(),
+            bytes_out: Arc::default(),
+        }
+    }
+
+    /// Puts an input stream into the table, so that what is read from it is counted.
+    pub(crate) fn push_input(&mut self, inner: DynInputStream) -> wasmtime::Result<Resource<DynInputStream>> {
+        let read = self.bytes_in.clone();
+        Ok(self.table.push(Box::new(CountedIn { inner, read }) as DynInputStream)?)
+    }
+
+    /// Puts an output stream into the table, so that what is written to it is counted.
+    pub(crate) fn push_output(&mut self, inner: DynOutputStream) -> wasmtime::Result<Resource<DynOutputStream>> {
+        let written = self.bytes_out.clone();
+        Ok(self.table.push(Box::new(CountedOut { inner, written }) as DynOutputStream)?)
+    }
+
+    /// Bytes the guest read from the streams it was given.
+    pub(crate) fn bytes_in(&self) -> u64 {
+        self.bytes_in.load(Ordering::Relaxed)
+    }
+
+    /// Bytes the guest wrote to the streams it was given.
+    pub(crate) fn bytes_out(&self) -> u64 {
+        self.bytes_out.load(Ordering::Relaxed)
+    }
+}
+
+impl WasiView for CallState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        // Every WASI function asks for its context exactly once, so this counts the calls.
+        self.host_calls += 1;
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+struct CountedIn {
+    inner: DynInputStream,
+    read: Arc<AtomicU64>,
+}
+
+#[async_trait]
+impl Pollable for CountedIn {
+    async fn ready(&mut self) {
+        self.inner.ready().await;
+    }
+}
+
+#[async_trait]
+impl InputStream for CountedIn {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        let bytes = self.inner.read(size)?;
+        self.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+
+    async fn cancel(&mut self) {
+        self.inner.cancel().await;
+    }
+}
+
+struct CountedOut {
+    inner: DynOutputStream,
+    written: Arc<AtomicU64>,
+}
+
+#[async_trait]
+impl Pollable for CountedOut {
+    async fn ready(&mut self) {
+        self.inner.ready().await;
+    }
+}
+
+#[async_trait]
+impl OutputStream for CountedOut {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.inner.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.inner.check_write()
+    }
+
+    async fn cancel(&mut self) {
+        self.inner.cancel().await;
+    }
+}

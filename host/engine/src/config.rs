@@ -1,0 +1,72 @@
+//! How the engine underneath is set up.
+
+use crate::limits::{CONCURRENT_CALLS, LIMITS, Limit, STRUCTURE_MAX};
+use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+/// Stack a guest may use. A guest that recurses further traps; the host's own stack is separate.
+const WASM_STACK: usize = 512 << 10;
+
+/// Stack of a call, the guest's and the host functions' above it. The engine wants room beyond
+/// [`WASM_STACK`] for host code that runs on it.
+const CALL_STACK: usize = 2 << 20;
+
+/// Memory of a used slot that is cleared instead of given back. Clearing a little is cheaper than a page
+/// fault for each call; keeping much would add up over all slots.
+const KEEP_RESIDENT: usize = 64 << 10;
+
+/// Memory slots of the pool. Most components have one memory; when the pool is empty a call is refused.
+const MEMORIES: u32 = CONCURRENT_CALLS as u32 * 2;
+
+/// Core instances and tables of the pool: a component brings its adapters, each an instance of its own.
+const INSTANCES: u32 = CONCURRENT_CALLS as u32 * 8;
+
+/// How instances get their memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// From slots reserved once. Fast; reserves address space.
+    Pooled,
+    /// From the system, each time. For machines that limit address space.
+    OnDemand,
+}
+
+/// The settings of the engine underneath.
+pub(crate) fn config(allocation: Allocation) -> Config {
+    let mut config = Config::new();
+    config.consume_fuel(true);
+    config.epoch_interruption(true);
+    config.max_wasm_stack(WASM_STACK);
+    config.async_stack_size(CALL_STACK);
+    // What no guest tool needs is code nobody has to trust.
+    config.wasm_relaxed_simd(false);
+    config.wasm_tail_call(false);
+    config.wasm_multi_memory(false);
+    config.wasm_memory64(false);
+    config.wasm_custom_page_sizes(false);
+    config.wasm_wide_arithmetic(false);
+    config.wasm_backtrace_max_frames(None);
+    if allocation == Allocation::Pooled {
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
+    }
+    config
+}
+
+fn pool() -> PoolingAllocationConfig {
+    let ceiling = |limit: Limit| LIMITS[limit as usize].ceiling;
+    let mut pool = PoolingAllocationConfig::default();
+    pool.total_component_instances(CONCURRENT_CALLS as u32);
+    pool.total_stacks(CONCURRENT_CALLS as u32);
+    pool.total_core_instances(INSTANCES);
+    pool.total_tables(INSTANCES);
+    pool.total_memories(MEMORIES);
+    pool.max_core_instances_per_component(STRUCTURE_MAX as u32);
+    pool.max_memories_per_component(STRUCTURE_MAX as u32);
+    pool.max_tables_per_component(STRUCTURE_MAX as u32);
+    pool.max_memory_size(ceiling(Limit::Memory) as usize);
+    pool.table_elements(ceiling(Limit::Tables) as usize);
+    // Interpreters keep much state in globals and function tables; these bound it, they reserve nothing.
+    pool.max_core_instance_size(4 << 20);
+    pool.max_component_instance_size(4 << 20);
+    pool.linear_memory_keep_resident(KEEP_RESIDENT);
+    pool.table_keep_resident(KEEP_RESIDENT);
+    pool
+}
