@@ -1,11 +1,13 @@
 //! What the tests share: one engine, fixtures by name, and a context to call with.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
+pub mod act;
+
 use leasehold_contract::authority::Permission;
 use leasehold_engine::bindings::types::{Context, Lease};
 use leasehold_engine::{CallOptions, Compiled, Engine, Limit, Limits, Provider};
-use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The engine of this test process. One for all tests, as in a host.
 pub fn engine() -> &'static Engine {
@@ -18,9 +20,12 @@ pub fn bytes(fixture: &str) -> Vec<u8> {
     leasehold_builder::fixture(fixture).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// A fixture, compiled and read.
+/// A fixture, compiled and read; compiled once for a test process.
 pub fn compiled(fixture: &str) -> Compiled {
-    engine().load(&bytes(fixture)).unwrap_or_else(|error| panic!("{fixture}: {error}"))
+    static COMPILED: Mutex<BTreeMap<String, Compiled>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let load = || engine().load(&bytes(fixture)).unwrap_or_else(|error| panic!("{fixture}: {error}"));
+    compiled.entry(fixture.into()).or_insert_with(load).clone()
 }
 
 /// A fixture, linked with clocks and random numbers.

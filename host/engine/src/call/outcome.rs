@@ -78,12 +78,21 @@ pub enum CallError {
         /// The tail of what the guest wrote to its own standard error, if it did.
         said: String,
     },
-    /// The guest answered something that is no value of the answer's type.
+    /// The guest broke a rule of the component model or of a host function: it passed what is no value of
+    /// the type, wrote more than a stream had allowed, used a handle it does not have.
+    #[error("the guest broke the rules in {method}: {reason}")]
+    Misbehaved {
+        /// The method.
+        method: Method,
+        /// What the engine says.
+        reason: String,
+    },
+    /// A field of the answer is not what the contract says it is.
     #[error("the answer of {method} cannot be used: {field}: {reason}")]
     Malformed {
         /// The method.
         method: Method,
-        /// The field at fault; empty when it could not be told.
+        /// The field at fault.
         field: &'static str,
         /// What is wrong with it.
         reason: String,
@@ -112,6 +121,7 @@ impl CallError {
             CallError::NotVerified { .. } => "not-verified",
             CallError::Limit { limit, .. } => limit.info().name,
             CallError::Trap { code, .. } => code,
+            CallError::Misbehaved { .. } => "misbehaved",
             CallError::Malformed { .. } => "malformed",
             CallError::Cancelled => "cancelled",
             CallError::NotStarted { .. } => "not-started",

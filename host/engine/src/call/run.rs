@@ -210,7 +210,7 @@ fn classify(
         return hit(*limit, limits, None);
     }
     match instantiated {
-        true => CallError::Malformed { method, field: "", reason },
+        true => CallError::Misbehaved { method, reason },
         false => CallError::NotStarted { reason },
     }
 }

@@ -1,0 +1,163 @@
+//! Every guest that misbehaves ends in the outcome that names what it did, and disturbs nobody.
+
+use leasehold_engine::Limit::{self, *};
+use leasehold_engine::{CallError, CallOptions};
+use leasehold_tests::act::Act::{self, *};
+use leasehold_tests::act::act;
+use leasehold_tests::{limits, options, provider};
+use tokio_util::sync::CancellationToken;
+
+/// Long enough for any honest work of these fixtures, short enough to wait for.
+const SHORT: (Limit, u64) = (Wall, 250);
+const LITTLE_FUEL: (Limit, u64) = (Fuel, 20_000_000);
+
+/// Fixture, what makes it misbehave, limits to set, and the code of the outcome.
+const CASES: &[(&str, Act, &[(Limit, u64)], &str)] = &[
+    // Computing for ever.
+    ("hostile", Run("loop"), &[SHORT], "wall-ms"),
+    ("hostile", Run("loop"), &[LITTLE_FUEL], "fuel"),
+    ("hostile", Probe("loop"), &[LITTLE_FUEL], "fuel"),
+    ("loop", Delete, &[LITTLE_FUEL], "fuel"),
+    ("loop", Delete, &[SHORT], "wall-ms"),
+    ("realloc-loop", Delete, &[LITTLE_FUEL], "fuel"),
+    ("realloc-loop", Delete, &[SHORT], "wall-ms"),
+    ("start-loop", Delete, &[LITTLE_FUEL], "fuel"),
+    ("start-loop", Delete, &[SHORT], "wall-ms"),
+    // Waiting for ever, inside the host.
+    ("hostile", Run("sleep-forever"), &[SHORT], "wall-ms"),
+    ("hostile", Acquire("sleep-forever"), &[SHORT], "wall-ms"),
+    ("hostile", Run("poll-forever"), &[SHORT], "wall-ms"),
+    ("hostile", Run("read-forever"), &[SHORT], "wall-ms"),
+    ("hostile", Run("huge-read"), &[SHORT], "wall-ms"),
+    ("hostile", Run("huge-skip"), &[SHORT], "wall-ms"),
+    ("hostile", Run("splice-forever"), &[SHORT], "wall-ms"),
+    // Calling the host for ever.
+    ("hostile", Run("host-calls"), &[SHORT], "wall-ms"),
+    ("hostile", Run("empty-writes"), &[SHORT], "wall-ms"),
+    ("hostile", Run("log-flood"), &[SHORT], "wall-ms"),
+    ("hostile", Run("random-flood"), &[SHORT], "wall-ms"),
+    // Stack.
+    ("hostile", Run("recurse"), &[], "stack-overflow"),
+    ("recursion", Delete, &[], "stack-overflow"),
+    // Memory and tables.
+    ("hostile", Run("memory"), &[], "memory-bytes"),
+    ("hostile", Acquire("memory"), &[], "memory-bytes"),
+    ("memory-bomb", Delete, &[], "memory-bytes"),
+    ("memory-many", Delete, &[], "memory-bytes"),
+    ("memory-spin", Delete, &[], "memory-bytes"),
+    ("start-memory-bomb", Delete, &[], "memory-bytes"),
+    ("table-bomb", Delete, &[], "table-elements"),
+    ("table-bomb", Delete, &[(Memory, 512 << 10)], "memory-bytes"),
+    // Handles.
+    ("hostile", Run("handles"), &[], "handles"),
+    ("hostile", Run("handles"), &[(Handles, 10)], "handles"),
+    // Output.
+    ("hostile", Run("flood-out"), &[(Output, 1 << 20)], "output-bytes"),
+    ("hostile", Run("flood-err"), &[(Output, 1 << 20)], "output-bytes"),
+    ("hostile", Run("flood-both"), &[(Output, 1 << 20)], "output-bytes"),
+    ("hostile", Run("huge-zeroes"), &[], "misbehaved"),
+    ("hostile", Run("over-permit"), &[(Memory, 256 << 20)], "returned-bytes"),
+    // Answers that are too large.
+    ("hostile", Run("giant"), &[], "returned-bytes"),
+    ("hostile", Run("giant"), &[(Returned, 32 << 20)], "metadata-bytes"),
+    ("hostile", Validate("giant"), &[(Returned, 32 << 20)], "config-bytes"),
+    ("hostile", Probe("giant"), &[(Returned, 32 << 20)], "message-bytes"),
+    ("hostile", Acquire("giant"), &[(Returned, 32 << 20)], "metadata-bytes"),
+    ("hostile", Acquire("giant-id"), &[(Returned, 32 << 20)], "id-bytes"),
+    ("hostile", Acquire("giant-message"), &[(Returned, 32 << 20)], "message-bytes"),
+    ("hostile", Probe("giant-list"), &[(Memory, 256 << 20)], "returned-bytes"),
+    ("hostile", Validate("giant-list"), &[(Returned, 64 << 20), (Memory, 256 << 20)], "items"),
+    ("giant-return", Delete, &[], "misbehaved"),
+    ("giant-list-return", Delete, &[], "misbehaved"),
+    ("wide-return", Delete, &[], "returned-bytes"),
+    ("hostile", Run("random-huge"), &[], "random-bytes"),
+    // Answers that are no values of their type.
+    ("hostile", Acquire("empty-id"), &[], "malformed"),
+    ("hostile", Acquire("not-json"), &[], "malformed"),
+    ("hostile", Validate("not-json"), &[], "malformed"),
+    ("bad-utf8", Delete, &[], "misbehaved"),
+    ("bad-case", Delete, &[], "misbehaved"),
+    ("out-of-bounds-return", Delete, &[], "misbehaved"),
+    ("unaligned-return", Delete, &[], "misbehaved"),
+    ("bad-realloc", Delete, &[], "misbehaved"),
+    // Traps.
+    ("hostile", Run("panic"), &[], "unreachable"),
+    ("hostile", Run("trap"), &[], "unreachable"),
+    ("hostile", Validate("panic"), &[], "unreachable"),
+    ("trap-midway", Delete, &[], "unreachable"),
+    ("start-trap", Delete, &[], "unreachable"),
+    ("divide-by-zero", Delete, &[], "bad-arithmetic"),
+    // What only looks hostile.
+    ("hostile", Run("memory-slow-return"), &[], "answered"),
+    ("memory-at-once", Delete, &[], "answered"),
+    ("hostile", Run("log-giant"), &[], "returned-bytes"),
+    ("hostile", Run("log-giant"), &[(Returned, 32 << 20)], "answered"),
+    ("hostile", Run("log-escapes"), &[], "answered"),
+    ("hostile", Run(""), &[], "answered"),
+    ("well-behaved", Delete, &[], "answered"),
+];
+
+/// What never ends by itself, wherever it spends its time.
+const ENDLESS: &[(&str, Act)] = &[
+    ("hostile", Run("loop")),
+    ("hostile", Run("sleep-forever")),
+    ("hostile", Run("poll-forever")),
+    ("hostile", Run("host-calls")),
+    ("hostile", Run("flood-out")),
+    ("hostile", Run("log-flood")),
+    ("start-loop", Delete),
+    ("realloc-loop", Delete),
+    ("loop", Delete),
+];
+
+#[tokio::test]
+async fn every_hostile_guest_ends_in_its_typed_outcome() {
+    let mut wrong = Vec::new();
+    for (fixture, what, changes, expected) in CASES {
+        let (answer, bill) = act(&provider(fixture), *what, &options(changes)).await;
+        let code = answer.as_ref().err().map_or("answered", CallError::code);
+        if code != *expected {
+            wrong.push(format!("{fixture} {what:?}: expected {expected}, ended as {code}: {answer:?}"));
+        }
+        let memory = limits(changes).get(Memory);
+        assert!(bill.peak_memory_bytes <= memory, "{fixture} {what:?}: {} bytes", bill.peak_memory_bytes);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// On one thread, so that a guest that does not let go of it would be noticed.
+#[tokio::test]
+async fn another_guest_is_served_while_a_hostile_one_runs_and_cancelling_ends_the_hostile_one() {
+    let honest = provider("full");
+    for (fixture, what) in ENDLESS {
+        let cancel = CancellationToken::new();
+        let unhurried = limits(&[(Wall, 600_000), (Fuel, 2_000_000_000_000), (Limit::Output, 1 << 40)]);
+        let endless = CallOptions { limits: unhurried, cancel: cancel.clone() };
+        let hostile = provider(fixture);
+        let hostile = tokio::spawn(async move { act(&hostile, *what, &endless).await });
+        for _ in 0..20 {
+            let (answer, _) = act(&honest, Probe(""), &CallOptions::default()).await;
+            assert_eq!(answer, Ok(()), "beside {fixture} {what:?}");
+        }
+        assert!(!hostile.is_finished(), "{fixture} {what:?} ended by itself");
+        cancel.cancel();
+        assert_eq!(hostile.await.unwrap().0, Err(CallError::Cancelled), "{fixture} {what:?}");
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_future_of_a_call_ends_the_call_and_frees_its_place() {
+    let engine = leasehold_tests::engine();
+    let free = engine.free_places();
+    for (fixture, what) in ENDLESS {
+        let hostile = provider(fixture);
+        let task = tokio::spawn(async move { act(&hostile, *what, &CallOptions::default()).await });
+        tokio::task::yield_now().await;
+        task.abort();
+        assert!(task.await.unwrap_err().is_cancelled());
+    }
+    // Other tests of this process hold places too, but only for a moment.
+    while engine.free_places() < free {
+        tokio::task::yield_now().await;
+    }
+}
