@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{
-    DynInputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult, pipe::MemoryInputPipe,
+    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult, pipe::MemoryInputPipe,
 };
 
 /// How much a guest may write at once. More saves nothing, less costs calls.
@@ -75,9 +75,13 @@ impl Output {
         self.lock().total
     }
 
-    pub(crate) fn writer(&self) -> Box<dyn OutputStream> {
-        let (kept, live) = (self.kept.clone(), self.live.clone());
-        Box::new(Writer { kept, live, permit: None })
+    /// The stream to write to, for a host that hands it to a guest by itself.
+    pub fn into_stream(self) -> DynOutputStream {
+        Box::new(Writer { kept: self.kept, live: self.live, permit: None })
+    }
+
+    pub(crate) fn writer(&self) -> DynOutputStream {
+        self.clone().into_stream()
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
