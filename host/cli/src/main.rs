@@ -1,6 +1,13 @@
 //! The command line of Leasehold.
 
+mod capabilities;
 mod explain;
+mod input;
+mod inspect;
+mod limits;
+mod load;
+mod narrowing;
+mod table;
 
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -24,11 +31,24 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Inspect(inspect::Inspect),
+    Capabilities(capabilities::Capabilities),
+    Limits(limits::Limits),
     Explain(explain::Explain),
 }
 
 fn main() -> ExitCode {
+    // Warnings of the library are for people; nothing else is said on success.
+    tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(false)
+        .init();
     let result = match CommandLine::parse().command {
+        Command::Inspect(inspect) => inspect.run(),
+        Command::Capabilities(capabilities) => capabilities.run(),
+        Command::Limits(limits) => limits.run(),
         Command::Explain(explain) => explain.run(),
     };
     result.unwrap_or_else(|error| {

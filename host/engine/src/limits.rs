@@ -146,9 +146,45 @@ pub const STRUCTURE_MAX: usize = 32;
 /// The largest component file. Interpreted languages reach 20 MB. Hit: refused before it is read.
 pub const COMPONENT_BYTES_MAX: u64 = 64 << 20;
 
-/// Calls that run at one time in one engine; further calls wait inside their own wall clock. Each holds a
-/// stack and up to [`STRUCTURE_MAX`] slots of the pool.
+/// Calls that run at one time in one engine. Each holds a stack and up to [`STRUCTURE_MAX`] slots of the
+/// pool. Hit: further calls wait inside their own wall clock.
 pub const CONCURRENT_CALLS: usize = 256;
+
+/// A limit of the whole engine; it cannot be changed.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineLimit {
+    /// Its name in messages.
+    pub name: &'static str,
+    /// What it is counted in.
+    pub unit: &'static str,
+    /// The value in force.
+    pub value: u64,
+    /// What happens when it is hit.
+    pub when_hit: &'static str,
+}
+
+/// Every limit of the whole engine.
+pub const ENGINE_LIMITS: &[EngineLimit] = &[
+    EngineLimit {
+        name: "component-bytes",
+        unit: "bytes",
+        value: COMPONENT_BYTES_MAX,
+        when_hit: "the component is refused before it is read",
+    },
+    EngineLimit {
+        name: "component-structure",
+        unit: "core instances, memories, tables each",
+        value: STRUCTURE_MAX as u64,
+        when_hit: "the component is refused when it is loaded or instantiated",
+    },
+    EngineLimit {
+        name: "concurrent-calls",
+        unit: "calls",
+        value: CONCURRENT_CALLS as u64,
+        when_hit: "further calls wait inside their own wall clock",
+    },
+];
 
 impl Limit {
     /// What the table says of this limit.

@@ -1,6 +1,6 @@
 //! `leasehold explain budget`.
 
-use super::{given, object, what, wrong};
+use crate::input::{given, object, what, wrong};
 use leasehold_contract::Method;
 use leasehold_contract::budget::{BudgetRequest, MAX_DECLARED_ACQUIRE_MS, budget};
 use leasehold_contract::declaration::DriverKind;

@@ -1,8 +1,9 @@
 //! `leasehold explain capabilities`.
 
-use super::{given, object, wrong};
+use crate::input::{boolean, given, object, wrong};
+use crate::narrowing;
 use leasehold_contract::capability::{
-    Capability, Declared, Effective, IdentityFailure, LeasePolicy, Narrowing, deny, resolve,
+    Capability, Declared, Effective, IdentityFailure, deny, resolve,
 };
 use leasehold_contract::declaration::DRIVER_KEYS;
 use leasehold_contract::{Method, Verification};
@@ -26,7 +27,7 @@ pub(super) fn explain(input: &Value) -> Result<Value, String> {
         input.keys().filter(|key| !KEYS.contains(&key.as_str())).cloned().collect();
     let verification = methods(input, &mut ignored)?;
     let declared = declared(input, &mut ignored)?;
-    let narrowing = narrowing(input)?;
+    let narrowing = narrowing::of_run(input)?;
     let effective = match identity(input)? {
         Some(failure) => deny(&failure),
         None => resolve(&verification, &declared, &narrowing),
@@ -112,29 +113,6 @@ fn capabilities(
     Ok(declared)
 }
 
-fn narrowing(input: &Map<String, Value>) -> Result<Narrowing, String> {
-    let policy = match given(input, "leasePolicy") {
-        None => None,
-        Some(value) => {
-            let known = LeasePolicy::ALL.map(LeasePolicy::name).join(", ");
-            let policy = value.as_str().and_then(LeasePolicy::by_name);
-            Some(policy.ok_or_else(|| wrong("leasePolicy", &format!("one of {known}"), value))?)
-        }
-    };
-    let metadata = given(input, "leaseMetadata").unwrap_or(&Value::Null);
-    if !(metadata.is_object() || metadata.is_null()) {
-        return Err(wrong("leaseMetadata", "an object", metadata));
-    }
-    let failed = boolean(input, "configResolutionFailed", "")?.unwrap_or(false);
-    let host = match given(input, "narrowing") {
-        None => Narrowing::none(),
-        Some(value) => Narrowing::from_json(value).map_err(|fault| format!("narrowing: {fault}"))?,
-    };
-    let run =
-        Narrowing::none().lease_policy(policy).lease_metadata(metadata).config_resolution_failed(failed);
-    Ok(run.and(&host))
-}
-
 fn identity(input: &Map<String, Value>) -> Result<Option<IdentityFailure>, String> {
     let text = match given(input, "identityFailed") {
         None | Some(Value::Bool(false)) => return Ok(None),
@@ -143,9 +121,4 @@ fn identity(input: &Map<String, Value>) -> Result<Option<IdentityFailure>, Strin
         Some(other) => return Err(wrong("identityFailed", "true, false or a text", other)),
     };
     Ok(Some(IdentityFailure::Reported(text.to_owned())))
-}
-
-fn boolean(object: &Map<String, Value>, key: &str, path: &str) -> Result<Option<bool>, String> {
-    let Some(value) = given(object, key) else { return Ok(None) };
-    value.as_bool().map(Some).ok_or_else(|| wrong(&format!("{path}{key}"), "true or false", value))
 }

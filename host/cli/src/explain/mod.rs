@@ -8,7 +8,7 @@ mod lines;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use lines::{Line, Lines};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::PathBuf;
@@ -114,30 +114,4 @@ fn answer_lines(input: impl BufRead, output: &mut impl Write, answer: Answer) ->
         }
     }
     Ok(code)
-}
-
-/// The input as an object.
-fn object(input: &Value) -> Result<&Map<String, Value>, String> {
-    input.as_object().ok_or_else(|| format!("expected a JSON object, found {}", what(input)))
-}
-
-/// An input that may be left out or `null`.
-fn given<'a>(input: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
-    input.get(key).filter(|value| !value.is_null())
-}
-
-fn wrong(key: &str, expected: &str, value: &Value) -> String {
-    format!("{key}: expected {expected}, found {}", what(value))
-}
-
-/// What a value is, in words that stay short whatever it holds.
-fn what(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::String(text) if text.len() <= 60 => value.to_string(),
-        Value::String(_) => "a long string".to_owned(),
-        Value::Array(_) => "an array".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
-    }
 }

@@ -1,0 +1,68 @@
+//! Runs the real binary in a directory of its own.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A directory with a cache that starts empty.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+/// What a run of the binary gave.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Place { directory: TempDir::new().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Writes a file and gives its name.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.path().join(name), content).unwrap();
+        name.to_owned()
+    }
+
+    /// Copies a fixture here and gives its name.
+    pub(crate) fn fixture(&self, name: &str) -> String {
+        self.write(&format!("{name}.wasm"), leasehold_builder::fixture(name).unwrap())
+    }
+
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.path().join("cache")
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_leasehold"))
+            .args(arguments)
+            .current_dir(self.path())
+            .env("XDG_CACHE_HOME", self.cache())
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    }
+}
+
+impl Ran {
+    /// Standard output of a run that succeeded without a word on standard error.
+    pub(crate) fn quiet(self) -> String {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{}", self.stdout);
+        self.stdout
+    }
+
+    /// Standard error of a run that ended with this code and no output.
+    pub(crate) fn refused(self, code: i32) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{}", self.stderr);
+        self.stderr
+    }
+}
