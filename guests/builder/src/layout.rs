@@ -1,0 +1,45 @@
+//! Where sources and results lie.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The root of the workspace.
+///
+/// Found at run time, not baked in: one target directory may serve several checkouts, and a path
+/// compiled in would then be that of the checkout built last. Cargo names the package of the running
+/// binary or test; outside cargo the search starts at the current directory.
+pub fn workspace_root() -> PathBuf {
+    let start = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).or_else(|| env::current_dir().ok());
+    start
+        .as_deref()
+        .and_then(|start| start.ancestors().find(|dir| dir.join("guests/fixtures").is_dir()))
+        .unwrap_or(Path::new("."))
+        .to_path_buf()
+}
+
+/// The target directory: `CARGO_TARGET_DIR`, else `target` in the workspace.
+///
+/// A relative `CARGO_TARGET_DIR` counts from the workspace, so that tests, which run in their package's
+/// directory, and the builder agree.
+pub fn target_dir() -> PathBuf {
+    let root = workspace_root();
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) if !dir.is_empty() => root.join(dir),
+        _ => root.join("target"),
+    }
+}
+
+/// The directory of finished components, one `<name>.wasm` each.
+pub fn guests_dir() -> PathBuf {
+    target_dir().join("guests")
+}
+
+/// Sources of all fixtures.
+pub(crate) fn fixtures_dir() -> PathBuf {
+    workspace_root().join("guests/fixtures")
+}
+
+/// Interface files of the contract.
+pub(crate) fn wit_dir() -> PathBuf {
+    workspace_root().join("wit")
+}
