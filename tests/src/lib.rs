@@ -5,14 +5,20 @@ pub mod act;
 
 use leasehold_contract::authority::Permission;
 use leasehold_engine::bindings::types::{Context, Lease};
-use leasehold_engine::{CallOptions, Compiled, Engine, Limit, Limits, Provider};
+use leasehold_engine::{Cache, CallOptions, Compiled, Engine, EngineOptions, Limit, Limits, Provider};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The engine of this test process. One for all tests, as in a host.
 pub fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
-    ENGINE.get_or_init(|| Engine::new(None).expect("the engine runs on this machine"))
+    ENGINE.get_or_init(|| Engine::new(EngineOptions::default()).expect("the engine runs on this machine"))
+}
+
+/// An engine that keeps compiled components here.
+pub fn engine_with(cache: Cache) -> Engine {
+    let options = EngineOptions { cache: Some(cache), ..EngineOptions::default() };
+    Engine::new(options).expect("the engine runs on this machine")
 }
 
 /// The bytes of a fixture.
@@ -67,9 +73,8 @@ pub fn options(changes: &[(Limit, u64)]) -> CallOptions {
 /// Every fixture there is, in alphabetical order.
 pub fn fixtures() -> Vec<String> {
     let directory = leasehold_builder::guests_dir();
-    let files = std::fs::read_dir(&directory).unwrap_or_else(|error| {
-        panic!("{}: {error}; run `cargo guests` first", directory.display())
-    });
+    let files = std::fs::read_dir(&directory)
+        .unwrap_or_else(|error| panic!("{}: {error}; run `cargo guests` first", directory.display()));
     let mut names: Vec<_> = files
         .map(|file| file.expect("the directory can be read").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))

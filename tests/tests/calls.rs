@@ -4,7 +4,8 @@ use bytes::Bytes;
 use leasehold_contract::Method;
 use leasehold_engine::bindings::exports::execute::Exit;
 use leasehold_engine::bindings::exports::{
-    capture_template, destroy_lease, interactive_setup, login_pty, realize_workspace, release_lease, resume_lease,
+    capture_template, destroy_lease, interactive_setup, login_pty, realize_workspace, release_lease,
+    resume_lease,
 };
 use leasehold_engine::bindings::types::{Disposition, Error, Retention};
 use leasehold_engine::call::stream::{Output, input_bytes};
@@ -181,7 +182,8 @@ async fn a_configuration_above_its_limit_never_reaches_the_guest() {
 async fn the_guest_is_told_how_much_time_is_left() {
     let options = CallOptions { limits: limits(&[(Limit::Wall, 7_000)]), ..CallOptions::default() };
     let output = Output::new(&options.limits);
-    let finished = provider("full").call(command(&["context"], &output, &output), context("{}"), &options).await;
+    let finished =
+        provider("full").call(command(&["context"], &output, &output), context("{}"), &options).await;
     finished.answer.unwrap().unwrap();
     let text = output.text();
     let left = text.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse::<u64>().ok()).max();

@@ -1,8 +1,8 @@
 //! Files that are no component, components that want too much, and the cache.
 
 use leasehold_contract::authority::Permission;
-use leasehold_engine::{Allocation, Cache, CacheError, Digest, Engine, LoadError, Refusal};
-use leasehold_tests::{bytes, compiled, engine};
+use leasehold_engine::{Allocation, Cache, CacheError, Digest, Engine, EngineOptions, LoadError, Refusal};
+use leasehold_tests::{bytes, compiled, engine, engine_with};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,10 +20,26 @@ fn what_is_no_component_is_refused_with_one_clear_message() {
     let full = bytes("full");
     let cases: &[(&str, Vec<u8>, &str)] = &[
         ("nothing", vec![], "this is no WebAssembly component: the file is empty"),
-        ("text", b"hello".into(), "this is no WebAssembly component: it is neither the binary nor the text form"),
-        ("noise", vec![0xff; 100], "this is no WebAssembly component: it is neither the binary nor the text form"),
-        ("zeros", vec![0; 100], "this is no WebAssembly component: it is neither the binary nor the text form"),
-        ("the magic alone", b"\0asm".into(), "this is no WebAssembly component: it ends after the first bytes"),
+        (
+            "text",
+            b"hello".into(),
+            "this is no WebAssembly component: it is neither the binary nor the text form",
+        ),
+        (
+            "noise",
+            vec![0xff; 100],
+            "this is no WebAssembly component: it is neither the binary nor the text form",
+        ),
+        (
+            "zeros",
+            vec![0; 100],
+            "this is no WebAssembly component: it is neither the binary nor the text form",
+        ),
+        (
+            "the magic alone",
+            b"\0asm".into(),
+            "this is no WebAssembly component: it ends after the first bytes",
+        ),
         ("a core module", wat::parse_str("(module)").unwrap(), "this is a core module, not a component"),
         ("a core module as text", b"(module)".into(), "this is a core module, not a component"),
         ("text with a mistake", b"(component (typo))".into(), "the text form has a mistake: "),
@@ -61,7 +77,7 @@ fn precompiled_code_is_never_taken_from_a_file() {
     let (cache, entry) = cached(&directory);
     let code = fs::read(entry).unwrap();
     // The entry's header is 80 bytes; what follows is what the engine itself would load.
-    let error = Engine::new(Some(cache)).unwrap().load(&code[80..]).unwrap_err();
+    let error = engine_with(cache).load(&code[80..]).unwrap_err();
     assert!(matches!(error, LoadError::Precompiled), "{error}");
 }
 
@@ -84,12 +100,18 @@ fn every_import_that_is_not_covered_is_named_with_the_permission_that_would_cove
 fn imports_that_no_permission_covers_are_refused_whatever_is_granted() {
     let everything = BTreeSet::from(Permission::ALL);
     for (import, expected) in [
-        ("wasi:sockets/instance-network@0.2.0", Refusal::Never {
-            import: "wasi:sockets/instance-network@0.2.0".into(),
-            instead: "use `wasi:http/outgoing-handler` or `leasehold:host/connect`",
-        }),
+        (
+            "wasi:sockets/instance-network@0.2.0",
+            Refusal::Never {
+                import: "wasi:sockets/instance-network@0.2.0".into(),
+                instead: "use `wasi:http/outgoing-handler` or `leasehold:host/connect`",
+            },
+        ),
         ("somebody:else/thing", Refusal::Unknown { import: "somebody:else/thing".into() }),
-        ("leasehold:host/unheard-of@0.1.0", Refusal::Unknown { import: "leasehold:host/unheard-of@0.1.0".into() }),
+        (
+            "leasehold:host/unheard-of@0.1.0",
+            Refusal::Unknown { import: "leasehold:host/unheard-of@0.1.0".into() },
+        ),
     ] {
         let text = format!("(component (import \"{import}\" (instance)))");
         let error = engine().load(text.as_bytes()).unwrap().link(&everything).unwrap_err();
@@ -111,6 +133,14 @@ fn an_import_with_another_type_is_refused_with_the_place_of_the_difference() {
 }
 
 #[test]
+fn a_wasi_interface_of_another_type_is_refused_when_it_is_linked() {
+    let text = "(component (import \"wasi:io/poll@0.2.0\" (instance (export \"poll\" (func (result u32))))))";
+    let error = engine().load(text.as_bytes()).unwrap().link(&BTreeSet::new()).unwrap_err();
+    assert!(matches!(error.refusals[..], [Refusal::Unfit { .. }]), "{error}");
+    assert!(error.to_string().contains("wasi:io/poll@0.2.0"), "{error}");
+}
+
+#[test]
 fn grants_that_nothing_uses_are_reported() {
     let granted = BTreeSet::from([Permission::Time, Permission::Random, Permission::Http]);
     let provider = compiled("full").link(&granted).unwrap();
@@ -120,7 +150,7 @@ fn grants_that_nothing_uses_are_reported() {
 /// A cache that holds one entry, and the entry's path.
 fn cached(directory: &TempDir) -> (Cache, PathBuf) {
     let cache = Cache::open(&directory.path().join("cache")).unwrap();
-    Engine::new(Some(cache.clone())).unwrap().load(&bytes("minimal")).unwrap();
+    engine_with(cache.clone()).load(&bytes("minimal")).unwrap();
     let entries = fs::read_dir(cache.directory()).unwrap().map(|entry| entry.unwrap().path());
     let code: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "code")).collect();
     assert_eq!(code.len(), 1, "{code:?}");
@@ -133,7 +163,7 @@ fn an_entry_is_loaded_without_compiling_and_says_the_same_of_the_component() {
     let directory = TempDir::new().unwrap();
     let (cache, _) = cached(&directory);
     let component = bytes("minimal");
-    let loaded = Engine::new(Some(cache)).unwrap().load_cached(Digest::of(&component)).unwrap();
+    let loaded = engine_with(cache).load_cached(Digest::of(&component)).unwrap();
     assert_eq!(loaded.component_bytes(), component.len() as u64);
     assert_eq!(loaded.inspection().verification(), compiled("minimal").inspection().verification());
 }
@@ -182,7 +212,7 @@ fn a_tampered_entry_is_refused_removed_and_compiled_again() {
         damage(&mut content);
         fs::write(&entry, &content).unwrap();
 
-        let engine = Engine::new(Some(cache)).unwrap();
+        let engine = engine_with(cache);
         let error = engine.load_cached(digest).unwrap_err();
         assert!(matches!(error, LoadError::Cache(CacheError::Tampered { .. })), "{what}: {error}");
         assert!(!entry.exists(), "{what}: the entry is still there");
@@ -200,7 +230,7 @@ fn an_entry_of_another_cache_is_not_taken() {
     let (cache, entry) = cached(&mine);
     let (_, foreign) = cached(&other);
     fs::copy(foreign, &entry).unwrap();
-    let loaded = Engine::new(Some(cache)).unwrap().load_cached(Digest::of(&bytes("minimal")));
+    let loaded = engine_with(cache).load_cached(Digest::of(&bytes("minimal")));
     assert!(matches!(loaded, Err(LoadError::Cache(CacheError::Tampered { .. }))));
 }
 
@@ -218,7 +248,8 @@ fn processes_that_open_a_fresh_cache_together_agree_on_its_key() {
 
 #[tokio::test]
 async fn an_engine_without_a_pool_runs_the_same() {
-    let engine = Engine::with_allocation(Allocation::OnDemand, None).unwrap();
+    let options = EngineOptions { allocation: Some(Allocation::OnDemand), ..EngineOptions::default() };
+    let engine = Engine::new(options).unwrap();
     let provider = engine.load(&bytes("minimal")).unwrap().link(&BTreeSet::from([Permission::Time])).unwrap();
     let acquire = leasehold_engine::hook::AcquireLease { request: leasehold_tests::act::acquire("name-1") };
     let finished = provider.call(acquire, leasehold_tests::context("{}"), &Default::default()).await;

@@ -42,13 +42,16 @@ fn every_interface_of_the_host_package_has_a_row_that_says_what_it_needs() {
 fn every_item_of_the_interface_files_is_documented() {
     let wit = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
     let mut files: Vec<_> = std::fs::read_dir(&wit).unwrap().map(|file| file.unwrap().path()).collect();
-    files.extend(std::fs::read_dir(wit.join("deps/leasehold-host")).unwrap().map(|file| file.unwrap().path()));
+    files
+        .extend(std::fs::read_dir(wit.join("deps/leasehold-host")).unwrap().map(|file| file.unwrap().path()));
     let mut bare = Vec::new();
     for file in files.iter().filter(|path| path.extension().is_some_and(|end| end == "wit")) {
         let text = std::fs::read_to_string(file).unwrap();
         let lines: Vec<_> = text.lines().map(str::trim).collect();
         for (index, line) in lines.iter().enumerate() {
-            if begins_item(line) && !lines[..index].iter().rev().next().is_some_and(|above| above.starts_with("///")) {
+            if begins_item(line)
+                && !lines[..index].iter().rev().next().is_some_and(|above| above.starts_with("///"))
+            {
                 bare.push(format!("{}:{}: {line}", file.display(), index + 1));
             }
         }
@@ -62,7 +65,8 @@ fn begins_item(line: &str) -> bool {
     if keyword.iter().any(|keyword| line.starts_with(keyword)) {
         return true;
     }
-    let member = line.ends_with(',') && !line.contains("func(") && !line.starts_with(['(', ')', '}', '-', '{']);
+    let member =
+        line.ends_with(',') && !line.contains("func(") && !line.starts_with(['(', ')', '}', '-', '{']);
     let parameter = ["ctx: ", "request: execute-request", "input: ", "standard-output: ", "standard-error: "];
     (member && !parameter.iter().any(|name| line.starts_with(name))) || line.contains(": func(")
 }

@@ -1,10 +1,14 @@
 //! Every guest that misbehaves ends in the outcome that names what it did, and disturbs nobody.
 
+use leasehold_contract::authority::Permission;
 use leasehold_engine::Limit::{self, *};
-use leasehold_engine::{CallError, CallOptions};
+use leasehold_engine::hook::DeleteTemplate;
+use leasehold_engine::limits::CONCURRENT_CALLS;
+use leasehold_engine::{Bill, CallError, CallOptions, Engine, EngineOptions};
 use leasehold_tests::act::Act::{self, *};
 use leasehold_tests::act::act;
-use leasehold_tests::{limits, options, provider};
+use leasehold_tests::{context, limits, options, provider};
+use std::collections::BTreeSet;
 use tokio_util::sync::CancellationToken;
 
 /// Long enough for any honest work of these fixtures, short enough to wait for.
@@ -36,6 +40,7 @@ const CASES: &[(&str, Act, &[(Limit, u64)], &str)] = &[
     ("hostile", Run("empty-writes"), &[SHORT], "wall-ms"),
     ("hostile", Run("log-flood"), &[SHORT], "wall-ms"),
     ("hostile", Run("random-flood"), &[SHORT], "wall-ms"),
+    ("hostile", Run("poll-list"), &[], "handles"),
     // Stack.
     ("hostile", Run("recurse"), &[], "stack-overflow"),
     ("recursion", Delete, &[], "stack-overflow"),
@@ -159,5 +164,60 @@ async fn dropping_the_future_of_a_call_ends_the_call_and_frees_its_place() {
     // Other tests of this process hold places too, but only for a moment.
     while engine.free_places() < free {
         tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_calls_than_there_are_places_wait_and_are_all_answered() {
+    let honest = provider("full");
+    let calls: Vec<_> = (0..3 * CONCURRENT_CALLS)
+        .map(|_| {
+            let honest = honest.clone();
+            tokio::spawn(async move { act(&honest, Run("true"), &CallOptions::default()).await.0 })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap(), Ok(()));
+    }
+}
+
+/// On an engine of its own, so that no other test has to wait.
+#[tokio::test]
+async fn a_call_that_gets_no_place_ends_at_its_own_deadline() {
+    let engine = Engine::new(EngineOptions::default()).unwrap();
+    let load = |fixture| engine.load(&leasehold_tests::bytes(fixture)).unwrap();
+    let granted = BTreeSet::from([Permission::Time, Permission::Random]);
+    let (hostile, honest) =
+        (load("hostile").link(&granted).unwrap(), load("minimal").link(&granted).unwrap());
+    let cancel = CancellationToken::new();
+    let endless = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
+    let sleepers: Vec<_> = (0..CONCURRENT_CALLS)
+        .map(|_| {
+            let (hostile, endless) = (hostile.clone(), endless.clone());
+            tokio::spawn(async move { act(&hostile, Run("sleep-forever"), &endless).await.0 })
+        })
+        .collect();
+    while engine.free_places() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let (answer, bill) = act(&honest, Acquire(""), &options(&[(Wall, 50)])).await;
+    assert_eq!(answer.unwrap_err().code(), "wall-ms");
+    assert_eq!(bill, Bill::default());
+    cancel.cancel();
+    for sleeper in sleepers {
+        assert_eq!(sleeper.await.unwrap(), Err(CallError::Cancelled));
+    }
+    assert_eq!(engine.free_places(), CONCURRENT_CALLS);
+    assert_eq!(act(&honest, Acquire(""), &CallOptions::default()).await.0, Ok(()));
+}
+
+/// Pool slots are used again; what a call wrote must be gone, however much it was.
+#[tokio::test]
+async fn nothing_of_one_call_is_seen_by_the_next() {
+    let remembers = provider("remembers");
+    for round in 0..3 * CONCURRENT_CALLS {
+        let hook = DeleteTemplate { reference: "template".into(), kind: None };
+        let finished = remembers.call(hook, context("{}"), &CallOptions::default()).await;
+        assert!(!finished.answer.unwrap().unwrap(), "call {round} found what an earlier one left");
     }
 }

@@ -72,6 +72,20 @@ impl SourceContent for Broken {
     }
 }
 
+/// A source whose own code fails.
+struct Panicking;
+
+#[async_trait]
+impl SourceContent for Panicking {
+    async fn tar(&mut self) -> Result<DynInputStream, TransferError> {
+        panic!("a fault of the host")
+    }
+
+    async fn next(&mut self) -> Result<Option<(Entry, Option<DynInputStream>)>, TransferError> {
+        panic!("a fault of the host")
+    }
+}
+
 fn inbound(kind: MappingKind, source: impl SourceContent) -> SyncIn {
     let mapping =
         Inbound { target_path: "/workspace/a".into(), kind, mode: None, source: Source(Box::new(source)) };
@@ -149,4 +163,17 @@ async fn more_mappings_than_handles_end_the_call_with_the_limit() {
     let hook = SyncIn { lease: lease(), operations: vec![operation] };
     let finished = provider("full").call(hook, context("{}"), &small).await;
     assert_eq!(finished.answer.map_err(|error| CallError::code(&error)).unwrap_err(), "handles");
+}
+
+#[tokio::test]
+async fn a_panic_of_the_host_inside_a_call_is_an_outcome_and_the_engine_goes_on() {
+    let full = provider("full");
+    let finished =
+        full.call(inbound(MappingKind::File, Panicking), context("{}"), &CallOptions::default()).await;
+    let error = finished.answer.unwrap_err();
+    assert_eq!(error.code(), "host-panic");
+    assert!(error.to_string().contains("a fault of the host"), "{error}");
+    let again =
+        full.call(inbound(MappingKind::File, OneFile { left: true }), context("{}"), &CallOptions::default());
+    again.await.answer.unwrap().unwrap();
 }

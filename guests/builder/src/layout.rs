@@ -34,6 +34,11 @@ pub fn guests_dir() -> PathBuf {
     target_dir().join("guests")
 }
 
+/// The workspace of all Rust guests.
+pub(crate) fn guests_sources() -> PathBuf {
+    workspace_root().join("guests")
+}
+
 /// Sources of all fixtures.
 pub(crate) fn fixtures_dir() -> PathBuf {
     workspace_root().join("guests/fixtures")

@@ -1,4 +1,4 @@
-//! Rust guests: every package of the workspace in `guests/fixtures`, built as one.
+//! Rust guests: every package of the workspace in `guests`, built as one.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::toolchain::{Toolchain, cargo, flags, say};
 ///
 /// When a guest does not compile; what cargo says goes to standard error.
 pub fn components(toolchain: &Toolchain) -> Result<Vec<(String, Vec<u8>)>> {
-    let fixtures = layout::fixtures_dir();
+    let sources = layout::guests_sources();
     let target_dir = layout::target_dir().join("guests-build");
     if !target_dir.exists() {
         say("guests: building Rust guests for the first time, about a minute");
@@ -22,7 +22,7 @@ pub fn components(toolchain: &Toolchain) -> Result<Vec<(String, Vec<u8>)>> {
     let mut command = cargo();
     command
         .args(["build", "--quiet", "--locked", "--release", "--target", toolchain.target])
-        .current_dir(&fixtures)
+        .current_dir(&sources)
         .env("CARGO_TARGET_DIR", &target_dir)
         .env("CARGO_ENCODED_RUSTFLAGS", flags(&[], &layout::workspace_root(), "/leasehold"));
     if let Some(rustc) = &toolchain.rustc {
@@ -36,12 +36,14 @@ pub fn components(toolchain: &Toolchain) -> Result<Vec<(String, Vec<u8>)>> {
     ensure!(
         status.success(),
         "the Rust guests in {} do not build with {}",
-        fixtures.display(),
+        sources.display(),
         toolchain.rustc.as_deref().unwrap_or(Path::new("rustc")).display()
     );
 
     let results = target_dir.join(toolchain.target).join("release");
-    names(&fixtures.join("rust"))?
+    let mut names = packages(&sources)?;
+    names.extend(packages(&layout::fixtures_dir().join("rust"))?);
+    names
         .into_iter()
         .map(|name| {
             let path = results.join(format!("{}.wasm", name.replace('-', "_")));
@@ -51,13 +53,14 @@ pub fn components(toolchain: &Toolchain) -> Result<Vec<(String, Vec<u8>)>> {
         .collect()
 }
 
-/// Packages, by directory name.
-fn names(dir: &Path) -> Result<Vec<String>> {
+/// The components that packages directly in `dir` become, by directory name.
+fn packages(dir: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("reading {}", dir.display()))? {
         let entry = entry?;
-        if entry.path().join("Cargo.toml").exists() {
-            names.push(entry.file_name().to_string_lossy().into_owned());
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().join("Cargo.toml").exists() && name != "builder" {
+            names.push(name);
         }
     }
     names.sort();

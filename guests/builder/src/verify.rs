@@ -18,8 +18,8 @@ const FORMAT: Step = ("format", &["fmt", "--all", "--check"], "type `cargo fmt -
 /// Guests are a workspace of their own.
 const GUEST_FORMAT: Step = (
     "format of guests",
-    &["fmt", "--all", "--check", "--manifest-path", "guests/fixtures/Cargo.toml"],
-    "type `cargo fmt --all --manifest-path guests/fixtures/Cargo.toml`",
+    &["fmt", "--all", "--check", "--manifest-path", "guests/Cargo.toml"],
+    "type `cargo fmt --all --manifest-path guests/Cargo.toml`",
 );
 const LINTS: Step = (
     "lints",

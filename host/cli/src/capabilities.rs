@@ -87,10 +87,8 @@ fn read(path: &Path, key: Option<&str>) -> anyhow::Result<DriverDeclaration> {
     };
     match position {
         Some(position) => Ok(drivers.swap_remove(position)),
-        None => anyhow::bail!(
-            "{shown} has no driver `{}`; it has {}",
-            key.unwrap_or_default(),
-            keys.join(", ")
-        ),
+        None => {
+            anyhow::bail!("{shown} has no driver `{}`; it has {}", key.unwrap_or_default(), keys.join(", "))
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::table::{bytes, grouped, print, section};
 use clap::Args;
 use leasehold_engine::limits::{ENGINE_LIMITS, LIMITS, LimitInfo};
-use leasehold_engine::{Allocation, Engine};
+use leasehold_engine::{Allocation, Engine, EngineOptions};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -18,12 +18,14 @@ pub(crate) struct Limits {
 impl Limits {
     /// Prints the tables. Fails when no engine runs on this machine.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let allocation = match Engine::new(None)?.allocation() {
+        let allocation = match Engine::new(EngineOptions::default())?.allocation() {
             Allocation::Pooled => "pooled",
             Allocation::OnDemand => "on-demand",
         };
         print(&match self.json {
-            true => format!("{:#}\n", json!({"call": LIMITS, "engine": ENGINE_LIMITS, "allocation": allocation})),
+            true => {
+                format!("{:#}\n", json!({"call": LIMITS, "engine": ENGINE_LIMITS, "allocation": allocation}))
+            }
             false => text(allocation),
         })?;
         Ok(ExitCode::SUCCESS)
@@ -35,7 +37,9 @@ fn text(allocation: &str) -> String {
     for info in LIMITS {
         let LimitInfo { name, unit, default, ceiling, reason, when_hit, .. } = *info;
         let (value, ceiling) = (amount(default, unit), amount(ceiling, unit));
-        text.push_str(&format!("\n  {name}  {value} (at most {ceiling})\n    {reason}\n    Hit: {when_hit}.\n"));
+        text.push_str(&format!(
+            "\n  {name}  {value} (at most {ceiling})\n    {reason}\n    Hit: {when_hit}.\n"
+        ));
     }
     let mut rows = vec![vec!["allocation".to_owned(), allocation.to_owned()]];
     rows.extend(ENGINE_LIMITS.iter().map(|fixed| {

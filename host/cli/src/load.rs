@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use clap::Args;
-use leasehold_engine::{Cache, Compiled, Engine};
+use leasehold_engine::{Cache, Compiled, Engine, EngineOptions};
 use std::path::PathBuf;
 
 /// Which component, and where compiled code is kept.
@@ -21,7 +21,7 @@ pub(crate) struct Component {
 impl Component {
     /// Loads the component. Nothing of it runs.
     pub(crate) fn load(&self) -> anyhow::Result<Compiled> {
-        let engine = Engine::new(self.cache()?)?;
+        let engine = Engine::new(EngineOptions { cache: self.cache()?, ..EngineOptions::default() })?;
         engine.load_file(&self.file).with_context(|| self.name())
     }
 

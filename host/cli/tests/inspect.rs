@@ -17,7 +17,9 @@ fn stable(report: &str) -> String {
 #[test]
 fn inspect_shows_methods_wanted_authority_capabilities_and_sizes() {
     let place = Place::new();
-    for fixture in ["dummy-full", "execute-env-strings", "execute-extra-function", "interactive-setup-without-cancel"] {
+    for fixture in
+        ["dummy-full", "execute-env-strings", "execute-extra-function", "interactive-setup-without-cancel"]
+    {
         let file = place.fixture(fixture);
         insta::assert_snapshot!(fixture, stable(&place.run(&["inspect", &file]).quiet()));
     }
@@ -98,8 +100,16 @@ fn what_cannot_be_inspected_gives_one_clear_message_and_leaves_nothing_behind() 
     zeros.set_len(200 << 20).unwrap();
     let full = leasehold_builder::fixture("full").unwrap();
     for (file, content, expected) in [
-        ("core", wat_module(), "leasehold: core: this is a core module, not a component; build for `wasm32-wasip2`"),
-        ("text", b"hello".to_vec(), "leasehold: text: this is no WebAssembly component: it is neither the binary"),
+        (
+            "core",
+            wat_module(),
+            "leasehold: core: this is a core module, not a component; build for `wasm32-wasip2`",
+        ),
+        (
+            "text",
+            b"hello".to_vec(),
+            "leasehold: text: this is no WebAssembly component: it is neither the binary",
+        ),
         ("cut", full[..full.len() / 3].to_vec(), "leasehold: cut: the component is not valid here: "),
     ] {
         place.write(file, content);
@@ -153,7 +163,10 @@ fn capabilities_show_what_is_verified_declared_narrowed_and_effective() {
         place.run(&arguments).quiet()
     };
     insta::assert_snapshot!("reused", table(r#"{"leasePolicy":"reuse_by_environment"}"#));
-    insta::assert_snapshot!("narrowed", table(r#"{"leasePolicy":"ephemeral","configResolutionFailed":true}"#));
+    insta::assert_snapshot!(
+        "narrowed",
+        table(r#"{"leasePolicy":"ephemeral","configResolutionFailed":true}"#)
+    );
     let arguments = ["capabilities", &file, "--declaration", &declaration, "--json"];
     let report: Value = serde_json::from_str(&place.run(&arguments).quiet()).unwrap();
     assert_eq!(report["capabilities"]["nativeSyncOut"]["reason"], "declared false");

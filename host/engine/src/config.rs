@@ -1,7 +1,7 @@
 //! How the engine underneath is set up.
 
 use crate::limits::{CONCURRENT_CALLS, LIMITS, Limit, STRUCTURE_MAX};
-use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 /// Stack a guest may use. A guest that recurses further traps; the host's own stack is separate.
 const WASM_STACK: usize = 512 << 10;
@@ -10,9 +10,9 @@ const WASM_STACK: usize = 512 << 10;
 /// [`WASM_STACK`] for host code that runs on it.
 const CALL_STACK: usize = 2 << 20;
 
-/// Memory of a used slot that is cleared instead of given back. Clearing a little is cheaper than a page
-/// fault for each call; keeping much would add up over all slots.
-const KEEP_RESIDENT: usize = 64 << 10;
+/// Memory of a used slot that is cleared instead of given back, in each memory and each table. Clearing a
+/// little is cheaper than a page fault for each call; keeping much would add up over all slots.
+const KEEP_RESIDENT: usize = 256 << 10;
 
 /// Memory slots of the pool. Most components have one memory; when the pool is empty a call is refused.
 const MEMORIES: u32 = CONCURRENT_CALLS as u32 * 2;
@@ -68,5 +68,7 @@ fn pool() -> PoolingAllocationConfig {
     pool.max_component_instance_size(4 << 20);
     pool.linear_memory_keep_resident(KEEP_RESIDENT);
     pool.table_keep_resident(KEEP_RESIDENT);
+    // Where the kernel tells which pages were written, only those are cleared.
+    pool.pagemap_scan(Enabled::Auto);
     pool
 }

@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::call::CallState;
 use crate::config::{Allocation, config};
-use crate::host;
+use crate::host::{self, Facilities};
 use crate::limits::CONCURRENT_CALLS;
 use crate::ticker::{Awake, Ticker};
 use std::sync::Arc;
@@ -22,6 +22,18 @@ struct Inner {
     ticker: Ticker,
     places: Arc<Semaphore>,
     cache: Option<Cache>,
+    facilities: Facilities,
+}
+
+/// How an engine is made.
+#[derive(Clone, Debug, Default)]
+pub struct EngineOptions {
+    /// Where compiled components are kept; none compiles each time.
+    pub cache: Option<Cache>,
+    /// Interfaces that somebody other than the engine implements.
+    pub facilities: Facilities,
+    /// How instances get their memory; none takes the best the machine has.
+    pub allocation: Option<Allocation>,
 }
 
 /// The engine could not be made.
@@ -40,31 +52,31 @@ pub enum EngineError {
 }
 
 impl Engine {
-    /// Makes an engine, pooled where the machine has the address space.
+    /// Makes an engine; without a choice of allocation, pooled where the machine has the address space.
     ///
     /// # Errors
     /// When the engine underneath does not run here.
-    pub fn new(cache: Option<Cache>) -> Result<Engine, EngineError> {
-        match Engine::with_allocation(Allocation::Pooled, cache.clone()) {
+    pub fn new(options: EngineOptions) -> Result<Engine, EngineError> {
+        if let Some(allocation) = options.allocation {
+            return Engine::with_allocation(allocation, &options);
+        }
+        match Engine::with_allocation(Allocation::Pooled, &options) {
             Err(EngineError::Unsupported { reason }) => {
                 tracing::warn!(reason, "no pool of instances; calls start more slowly");
-                Engine::with_allocation(Allocation::OnDemand, cache)
+                Engine::with_allocation(Allocation::OnDemand, &options)
             }
             made => made,
         }
     }
 
-    /// Makes an engine with this allocation and no other.
-    ///
-    /// # Errors
-    /// When the engine underneath does not run here.
-    pub fn with_allocation(allocation: Allocation, cache: Option<Cache>) -> Result<Engine, EngineError> {
+    fn with_allocation(allocation: Allocation, options: &EngineOptions) -> Result<Engine, EngineError> {
+        let EngineOptions { cache, facilities, .. } = options.clone();
         let unsupported = |error| EngineError::Unsupported { reason: format!("{error:#}") };
         let wasmtime = wasmtime::Engine::new(&config(allocation)).map_err(unsupported)?;
-        let linker = host::linker(&wasmtime).map_err(unsupported)?;
+        let linker = host::linker(&wasmtime, &facilities).map_err(unsupported)?;
         let ticker = Ticker::start(&wasmtime).map_err(EngineError::Thread)?;
         let places = Arc::new(Semaphore::new(CONCURRENT_CALLS));
-        Ok(Engine(Arc::new(Inner { wasmtime, linker, allocation, ticker, places, cache })))
+        Ok(Engine(Arc::new(Inner { wasmtime, linker, allocation, ticker, places, cache, facilities })))
     }
 
     /// How instances get their memory.
@@ -87,6 +99,10 @@ impl Engine {
 
     pub(crate) fn cache(&self) -> Option<&Cache> {
         self.0.cache.as_ref()
+    }
+
+    pub(crate) fn facilities(&self) -> &Facilities {
+        &self.0.facilities
     }
 
     /// Waits for a place among the calls that run at one time; none only when the engine is gone.

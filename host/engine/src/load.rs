@@ -11,8 +11,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wasmtime::component::Component;
 use wasmtime::Precompiled;
+use wasmtime::component::Component;
 
 /// A file that is no component this engine can use.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,9 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The file is larger than any component may be.
-    #[error("the component has {bytes} bytes and may have {COMPONENT_BYTES_MAX}; strip debug sections or split it")]
+    #[error(
+        "the component has {bytes} bytes and may have {COMPONENT_BYTES_MAX}; strip debug sections or split it"
+    )]
     TooLarge {
         /// Its size.
         bytes: u64,
@@ -39,7 +41,9 @@ pub enum LoadError {
         reason: String,
     },
     /// A core module: the right tool makes a component of it.
-    #[error("this is a core module, not a component; build for `wasm32-wasip2`, or turn it into a component with `wasm-tools component new`")]
+    #[error(
+        "this is a core module, not a component; build for `wasm32-wasip2`, or turn it into a component with `wasm-tools component new`"
+    )]
     CoreModule,
     /// Code that somebody compiled already. It would run unchecked.
     #[error("this is precompiled code, which cannot be checked; give the component it was made from")]
@@ -127,9 +131,9 @@ impl Engine {
 
 /// The binary form of a component, when the bytes could be one at all.
 fn binary(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
-    if wasmtime::Engine::detect_precompiled(bytes).is_some_and(|kind| {
-        matches!(kind, Precompiled::Component | Precompiled::Module)
-    }) {
+    if wasmtime::Engine::detect_precompiled(bytes)
+        .is_some_and(|kind| matches!(kind, Precompiled::Component | Precompiled::Module))
+    {
         return Err(LoadError::Precompiled);
     }
     if let Some(rest) = bytes.strip_prefix(MAGIC) {

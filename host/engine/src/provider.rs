@@ -3,6 +3,7 @@
 use crate::call::{CallOptions, CallState, Finished, run};
 use crate::engine::Engine;
 use crate::hook::{Guests, Hook};
+use crate::host;
 use crate::inspect::{Import, Inspection, Wanted};
 use leasehold_bindings::types::Context;
 use leasehold_contract::authority::Permission;
@@ -73,8 +74,16 @@ pub enum Refusal {
         /// The import.
         import: String,
     },
+    /// An interface that the engine itself provides does not fit.
+    #[error("the imports do not fit this host: {reason}; build the component against WASI 0.2")]
+    Unfit {
+        /// What the engine says.
+        reason: String,
+    },
     /// Its type is not the contract's.
-    #[error("`{import}` has another type than the host's: {reason}; build the component against this host's interfaces")]
+    #[error(
+        "`{import}` has another type than the host's: {reason}; build the component against this host's interfaces"
+    )]
     WrongShape {
         /// The import.
         import: String,
@@ -116,15 +125,16 @@ impl Compiled {
     /// Every import that is not covered, has another type than the host's, or is not in this build.
     pub fn link(self, granted: &BTreeSet<Permission>) -> Result<Provider, LinkError> {
         let imports = self.inspection.imports();
-        let refusals: Vec<_> = imports.iter().filter_map(|import| refusal(import, granted)).collect();
+        let refusals: Vec<_> =
+            imports.iter().filter_map(|import| refusal(&self.engine, import, granted)).collect();
         if !refusals.is_empty() {
             return Err(LinkError { refusals });
         }
-        let pre = self.engine.linker().instantiate_pre(&self.component).map_err(|error| {
-            // Only the WASI interfaces are left to differ; the engine names the one that does.
-            let import = imports.first().map(|import| import.name.clone()).unwrap_or_default();
-            LinkError { refusals: vec![Refusal::WrongShape { import, reason: format!("{error:#}") }] }
-        })?;
+        // Only the WASI interfaces are left to differ; the engine names the one that does.
+        let pre =
+            self.engine.linker().instantiate_pre(&self.component).map_err(|error| LinkError {
+                refusals: vec![Refusal::Unfit { reason: format!("{error:#}") }],
+            })?;
         let guests = Arc::new(Guests::of(&pre));
         let used: BTreeSet<_> = imports.iter().flat_map(|import| permissions(import)).collect();
         let unused = Arc::new(granted.difference(&used).copied().collect());
@@ -136,7 +146,12 @@ impl Provider {
     /// Calls a method in a fresh instance, which is dropped afterwards whatever happened.
     ///
     /// `context.remaining_ms` is set here from the limits. Dropping the future cancels the call.
-    pub async fn call<H: Hook>(&self, hook: H, context: Context, options: &CallOptions) -> Finished<H::Answer> {
+    pub async fn call<H: Hook>(
+        &self,
+        hook: H,
+        context: Context,
+        options: &CallOptions,
+    ) -> Finished<H::Answer> {
         run::run(self, hook, context, options).await
     }
 
@@ -206,7 +221,7 @@ fn permissions(import: &Import) -> impl Iterator<Item = Permission> {
     permissions.iter().copied()
 }
 
-fn refusal(import: &Import, granted: &BTreeSet<Permission>) -> Option<Refusal> {
+fn refusal(engine: &Engine, import: &Import, granted: &BTreeSet<Permission>) -> Option<Refusal> {
     let name = import.name.clone();
     match import.need {
         Wanted::Unknown => return Some(Refusal::Unknown { import: name }),
@@ -219,7 +234,8 @@ fn refusal(import: &Import, granted: &BTreeSet<Permission>) -> Option<Refusal> {
     if let Some(difference) = &import.difference {
         return Some(Refusal::WrongShape { import: name, reason: difference.to_string() });
     }
-    (!import.is_built_in()).then_some(Refusal::NotBuilt { import: name })
+    let provided = host::provides(engine.facilities(), import.bare_name());
+    (!provided).then_some(Refusal::NotBuilt { import: name })
 }
 
 fn lines(refusals: &[Refusal]) -> String {

@@ -33,8 +33,9 @@ impl Ticker {
     pub(crate) fn start(engine: &wasmtime::Engine) -> std::io::Result<Ticker> {
         let running = Arc::new(AtomicUsize::new(0));
         let (engine, weak) = (engine.weak(), Arc::downgrade(&running));
-        let handle =
-            std::thread::Builder::new().name("leasehold-ticker".into()).spawn(move || tick(&engine, &weak))?;
+        let handle = std::thread::Builder::new()
+            .name("leasehold-ticker".into())
+            .spawn(move || tick(&engine, &weak))?;
         Ok(Ticker { running, thread: handle.thread().clone() })
     }
 

@@ -2,7 +2,13 @@
 //!
 //! Every comparison takes turns, A B A B …, so that a machine that slows down slows both. Medians are
 //! shown; on a shared machine a single absolute time says little.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a benchmark"
+)]
 
 mod call;
 mod first;

@@ -2,7 +2,7 @@
 
 use leasehold_engine::bindings::exports::acquire_lease::GuestIndices;
 use wasmtime::component::{Component, InstancePre, Linker, ResourceTable};
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 pub(crate) struct Raw {
@@ -25,15 +25,34 @@ impl WasiView for State {
 /// Pooled, without fuel and without epochs.
 pub(crate) fn config() -> Config {
     let mut config = Config::new();
-    let mut pool = PoolingAllocationConfig::default();
-    pool.max_memory_size(256 << 20).table_elements(200_000);
-    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
     config
 }
 
+fn pool() -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::default();
+    pool.max_memory_size(256 << 20).table_elements(200_000);
+    pool
+}
+
 impl Raw {
+    /// With the engine's default pool.
     pub(crate) fn new(component: &[u8]) -> Raw {
-        let engine = Engine::new(&config()).unwrap();
+        Raw::with(component, &config())
+    }
+
+    /// With a pool that keeps pages as ours does, so that only what our side does differs.
+    pub(crate) fn tuned(component: &[u8]) -> Raw {
+        let mut config = config();
+        let mut tuned = pool();
+        tuned.linear_memory_keep_resident(256 << 10).table_keep_resident(256 << 10);
+        tuned.pagemap_scan(Enabled::Auto);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(tuned));
+        Raw::with(component, &config)
+    }
+
+    fn with(component: &[u8], config: &Config) -> Raw {
+        let engine = Engine::new(config).unwrap();
         let mut linker = Linker::<State>::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
         let component = Component::new(&engine, component).unwrap();

@@ -2,9 +2,7 @@
 
 use crate::input::{boolean, given, object, wrong};
 use crate::narrowing;
-use leasehold_contract::capability::{
-    Capability, Declared, Effective, IdentityFailure, deny, resolve,
-};
+use leasehold_contract::capability::{Capability, Declared, Effective, IdentityFailure, deny, resolve};
 use leasehold_contract::declaration::DRIVER_KEYS;
 use leasehold_contract::{Method, Verification};
 use serde_json::{Map, Value, json};

@@ -10,7 +10,8 @@ pub(super) fn write(report: &Report) -> String {
     let compiled = &report.compiled;
     let inspection = compiled.inspection();
     let verification = inspection.verification();
-    let methods: Vec<_> = METHODS.iter().map(|info| method(info, verification.verdict(info.method))).collect();
+    let methods: Vec<_> =
+        METHODS.iter().map(|info| method(info, verification.verdict(info.method))).collect();
     let imports: Vec<_> = inspection.imports().iter().map(import).collect();
     let flags: Map<_, _> = report
         .effective

@@ -53,7 +53,9 @@ pub enum CacheError {
         digest: Digest,
     },
     /// The entry is not what this host wrote.
-    #[error("the cache entry for {digest} is not what this host wrote; it was removed, load the component's file again")]
+    #[error(
+        "the cache entry for {digest} is not what this host wrote; it was removed, load the component's file again"
+    )]
     Tampered {
         /// The component.
         digest: Digest,
@@ -98,8 +100,9 @@ impl Cache {
             }
             Err(source) => return Err(CacheError::Io { path, source }),
         };
-        let loaded = entry::open(&self.0.key, digest, &bytes)
-            .and_then(|(size, code)| entry::component(engine.wasmtime(), code).map(|component| (component, size)));
+        let loaded = entry::open(&self.0.key, digest, &bytes).and_then(|(size, code)| {
+            entry::component(engine.wasmtime(), code).map(|component| (component, size))
+        });
         loaded.ok_or_else(|| {
             // Left in place it would be refused at every start; whoever damaged it gains nothing by it.
             let _ = std::fs::remove_file(&path);

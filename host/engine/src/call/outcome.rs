@@ -137,7 +137,9 @@ pub(super) fn trap_code(trap: Trap) -> &'static str {
         Trap::MemoryOutOfBounds | Trap::HeapMisaligned => "memory-out-of-bounds",
         Trap::TableOutOfBounds => "table-out-of-bounds",
         Trap::IndirectCallToNull | Trap::BadSignature => "bad-indirect-call",
-        Trap::IntegerOverflow | Trap::IntegerDivisionByZero | Trap::BadConversionToInteger => "bad-arithmetic",
+        Trap::IntegerOverflow | Trap::IntegerDivisionByZero | Trap::BadConversionToInteger => {
+            "bad-arithmetic"
+        }
         Trap::UnreachableCodeReached => "unreachable",
         _ => "trap",
     }

@@ -296,19 +296,29 @@ mod tests {
         let big = format!("{{\"a\":\"{}\"}}", "x".repeat(64 << 10));
         for (lease, expected) in [
             (lease("a", Some("{}".into()), Some(1)), None),
-            (lease("", None, None), Some("the answer of environmentAcquireLease cannot be used: lease.id: is empty")),
-            (lease(&"x".repeat(1025), None, None), Some("limit `id-bytes` hit in `lease.id`: 1025 of at most 1024 bytes")),
+            (
+                lease("", None, None),
+                Some("the answer of environmentAcquireLease cannot be used: lease.id: is empty"),
+            ),
+            (
+                lease(&"x".repeat(1025), None, None),
+                Some("limit `id-bytes` hit in `lease.id`: 1025 of at most 1024 bytes"),
+            ),
             (
                 lease("a", Some(big), None),
                 Some("limit `metadata-bytes` hit in `lease.metadata`: 65544 of at most 65536 bytes"),
             ),
             (
                 lease("a", Some("[]".into()), None),
-                Some("the answer of environmentAcquireLease cannot be used: lease.metadata: is no JSON object: invalid type: sequence, expected a map at line 1 column 0"),
+                Some(
+                    "the answer of environmentAcquireLease cannot be used: lease.metadata: is no JSON object: invalid type: sequence, expected a map at line 1 column 0",
+                ),
             ),
             (
                 lease("a", None, Some(u64::MAX)),
-                Some("the answer of environmentAcquireLease cannot be used: lease.expires-at-ms: is 18446744073709551615, above 2^53"),
+                Some(
+                    "the answer of environmentAcquireLease cannot be used: lease.expires-at-ms: is 18446744073709551615, above 2^53",
+                ),
             ),
         ] {
             let checked = Check::run(Method::AcquireLease, &Limits::default(), &lease);

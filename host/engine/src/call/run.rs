@@ -114,7 +114,8 @@ fn store(
     cancel: CancellationToken,
     deadline: Instant,
 ) -> wasmtime::Result<Store<CallState>> {
-    let state = CallState::new(limits, method, context.invocation_id.clone());
+    let facilities = provider.engine().facilities().clone();
+    let state = CallState::new(limits, method, context.invocation_id.clone(), facilities);
     let mut store = Store::new(provider.engine().wasmtime(), state);
     store.limiter(|state| &mut state.limiter);
     store.set_fuel(limits.get(Limit::Fuel))?;
@@ -173,7 +174,12 @@ fn classify(
     limits: &Limits,
     instantiated: bool,
 ) -> CallError {
-    let limited = |hit: &Hit| CallError::Limit { limit: hit.limit, field: None, allowed: hit.allowed, at: Some(hit.at) };
+    let limited = |hit: &Hit| CallError::Limit {
+        limit: hit.limit,
+        field: None,
+        allowed: hit.allowed,
+        at: Some(hit.at),
+    };
     if let Some(hit) = error.downcast_ref::<Hit>() {
         return limited(hit);
     }

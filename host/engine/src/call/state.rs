@@ -2,6 +2,7 @@
 
 use crate::call::limiter::Limiter;
 use crate::call::stream::Said;
+use crate::host::{Facilities, Facility};
 use crate::limits::{Limit, Limits};
 use bytes::Bytes;
 use leasehold_contract::Method;
@@ -22,6 +23,7 @@ pub struct CallState {
     /// The method and the call's id, for attributing what the guest does.
     pub(crate) method: Method,
     pub(crate) invocation: String,
+    facilities: Facilities,
     bytes_in: Arc<AtomicU64>,
     bytes_out: Arc<AtomicU64>,
 }
@@ -37,7 +39,7 @@ pub(crate) struct LogBudget {
 }
 
 impl CallState {
-    pub(crate) fn new(limits: &Limits, method: Method, invocation: String) -> Self {
+    pub(crate) fn new(limits: &Limits, method: Method, invocation: String, facilities: Facilities) -> Self {
         let said = Said::new(limits);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.size(Limit::Handles));
@@ -60,9 +62,21 @@ impl CallState {
             host_calls: 0,
             method,
             invocation,
+            facilities,
             bytes_in: Arc::default(),
             bytes_out: Arc::default(),
         }
+    }
+
+    /// The facility of this type, for its own interface functions. Counts as a call into the host.
+    pub fn facility<F: Facility>(&mut self) -> Option<Arc<F>> {
+        self.host_calls += 1;
+        self.facilities.find()
+    }
+
+    /// The resources of the call, for the functions of a facility.
+    pub fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
     }
 
     /// Puts an input stream into the table, so that what is read from it is counted.
@@ -72,7 +86,10 @@ impl CallState {
     }
 
     /// Puts an output stream into the table, so that what is written to it is counted.
-    pub(crate) fn push_output(&mut self, inner: DynOutputStream) -> wasmtime::Result<Resource<DynOutputStream>> {
+    pub(crate) fn push_output(
+        &mut self,
+        inner: DynOutputStream,
+    ) -> wasmtime::Result<Resource<DynOutputStream>> {
         let written = self.bytes_out.clone();
         Ok(self.table.push(Box::new(CountedOut { inner, written }) as DynOutputStream)?)
     }

@@ -16,7 +16,8 @@ use tokio::sync::mpsc;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{
-    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult, pipe::MemoryInputPipe,
+    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
+    pipe::MemoryInputPipe,
 };
 
 /// How much a guest may write at once. More saves nothing, less costs calls.

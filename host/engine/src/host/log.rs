@@ -15,7 +15,8 @@ impl Host for CallState {
         fields: Vec<(String, String)>,
     ) -> wasmtime::Result<()> {
         self.log.lines += 1;
-        let size: usize = message.len() + fields.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+        let size: usize =
+            message.len() + fields.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
         if self.log.lines_left == 0 || size as u64 > self.log.bytes_left {
             return Ok(());
         }
@@ -30,11 +31,21 @@ impl Host for CallState {
         let (method, invocation, fields) = (self.method.name(), self.invocation.as_str(), fields.join(" "));
         // The macro wants the level as a constant, so one arm for each.
         match level {
-            Level::Trace => tracing::trace!(target: "leasehold::guest", method, invocation, fields, "{message}"),
-            Level::Debug => tracing::debug!(target: "leasehold::guest", method, invocation, fields, "{message}"),
-            Level::Info => tracing::info!(target: "leasehold::guest", method, invocation, fields, "{message}"),
-            Level::Warn => tracing::warn!(target: "leasehold::guest", method, invocation, fields, "{message}"),
-            Level::Error => tracing::error!(target: "leasehold::guest", method, invocation, fields, "{message}"),
+            Level::Trace => {
+                tracing::trace!(target: "leasehold::guest", method, invocation, fields, "{message}")
+            }
+            Level::Debug => {
+                tracing::debug!(target: "leasehold::guest", method, invocation, fields, "{message}")
+            }
+            Level::Info => {
+                tracing::info!(target: "leasehold::guest", method, invocation, fields, "{message}")
+            }
+            Level::Warn => {
+                tracing::warn!(target: "leasehold::guest", method, invocation, fields, "{message}")
+            }
+            Level::Error => {
+                tracing::error!(target: "leasehold::guest", method, invocation, fields, "{message}")
+            }
         }
         Ok(())
     }

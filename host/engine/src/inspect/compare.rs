@@ -36,11 +36,20 @@ impl Resources {
     }
 }
 
-/// A place inside a function's type.
+/// A place inside a function's type. It knows where it lies; the path is written only for a difference.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     resources: &'a Resources,
-    path: &'a str,
+    outer: Option<&'a Place<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    /// A named part: a function, a parameter, a field, a case.
+    Named(&'a str),
+    /// The element of a list or an option, which has no name.
+    Element,
 }
 
 /// The first difference between a function of the contract and one of a component. `root` names the
@@ -51,87 +60,99 @@ pub(super) fn function(
     expected: &Function,
     found: &ComponentFunc,
 ) -> Option<Difference> {
-    let at = |path: &str, expected: String, found: String| {
-        Some(Difference { path: path.to_owned(), expected, found })
-    };
+    let root = Place { resources, outer: None, step: Step::Named(root) };
     if found.async_() {
-        return at(root, "a function that is not async".into(), "an async one".into());
+        return root.differs("a function that is not async".into(), "an async one".into());
     }
-    let params = format!("{root}.params");
+    let params = root.inside("params");
     let mut given = found.params();
     for (position, Field { name, shape }) in expected.params.iter().enumerate() {
-        let path = format!("{params}.{name}");
         match given.next() {
-            None => return at(&path, format!("a parameter of type {}", print::shape(shape)), "nothing".into()),
+            None => {
+                let expected = format!("a parameter of type {}", print::shape(shape));
+                return params.inside(name).differs(expected, "nothing".into());
+            }
             Some((other, _)) if other != *name => {
-                return at(&params, format!("`{name}` at position {}", position + 1), format!("`{}`", print::name(other)));
+                let expected = format!("`{name}` at position {}", position + 1);
+                return params.differs(expected, format!("`{}`", print::name(other)));
             }
             Some((_, ty)) => {
-                let difference = (Place { resources, path: &path }).ty(shape, &ty);
-                if difference.is_some() {
-                    return difference;
+                if let Some(difference) = params.inside(name).ty(shape, &ty) {
+                    return Some(difference);
                 }
             }
         }
     }
     if let Some((extra, _)) = given.next() {
-        return at(&params, format!("{} parameters", expected.params.len()), format!("one more, `{}`", print::name(extra)));
+        let expected = format!("{} parameters", expected.params.len());
+        return params.differs(expected, format!("one more, `{}`", print::name(extra)));
     }
-    let result = format!("{root}.result");
-    let place = Place { resources, path: &result };
-    place.optional(expected.result.as_ref(), found.results().next().as_ref())
+    root.inside("result").optional(expected.result.as_ref(), found.results().next().as_ref())
 }
 
 impl Place<'_> {
+    fn inside<'b>(&'b self, name: &'b str) -> Place<'b> {
+        Place { resources: self.resources, outer: Some(self), step: Step::Named(name) }
+    }
+
+    fn element(&self) -> Place<'_> {
+        Place { resources: self.resources, outer: Some(self), step: Step::Element }
+    }
+
+    fn path(&self) -> String {
+        match (self.outer, self.step) {
+            (None, Step::Named(name)) => name.to_owned(),
+            (None, Step::Element) => String::new(),
+            (Some(outer), Step::Named(name)) => format!("{}.{name}", outer.path()),
+            (Some(outer), Step::Element) => format!("{}[]", outer.path()),
+        }
+    }
+
     fn differs(&self, expected: String, found: String) -> Option<Difference> {
-        Some(Difference { path: self.path.to_owned(), expected, found })
+        Some(Difference { path: self.path(), expected, found })
     }
 
     fn whole(&self, expected: &Shape, found: &Type) -> Option<Difference> {
         self.differs(print::shape(expected), print::ty(self.resources, found))
     }
 
-    /// Goes on at a named place further in.
-    fn inside(&self, name: &str, expected: &Shape, found: &Type) -> Option<Difference> {
-        let path = format!("{}.{name}", self.path);
-        Place { resources: self.resources, path: &path }.ty(expected, found)
-    }
-
     fn ty(&self, expected: &Shape, found: &Type) -> Option<Difference> {
         match (expected, found) {
-            (Shape::List(expected_item), Type::List(list)) => {
-                self.element(expected, found, expected_item, &list.ty())
-            }
-            (Shape::Option(expected_item), Type::Option(option)) => {
-                self.element(expected, found, expected_item, &option.ty())
-            }
-            (Shape::Result { ok, err }, Type::Result(result)) => {
-                let ok_path = format!("{}.ok", self.path);
-                let err_path = format!("{}.err", self.path);
-                let at = |path| Place { resources: self.resources, path };
-                at(ok_path.as_str())
-                    .optional(*ok, result.ok().as_ref())
-                    .or_else(|| at(err_path.as_str()).optional(*err, result.err().as_ref()))
-            }
+            (Shape::List(item), Type::List(list)) => self.item(expected, found, item, &list.ty()),
+            (Shape::Option(item), Type::Option(option)) => self.item(expected, found, item, &option.ty()),
+            (Shape::Result { ok, err }, Type::Result(result)) => self
+                .inside("ok")
+                .optional(*ok, result.ok().as_ref())
+                .or_else(|| self.inside("err").optional(*err, result.err().as_ref())),
             (Shape::Tuple(items), Type::Tuple(tuple)) => {
                 let same = items.len() == tuple.types().len()
                     && items.iter().zip(tuple.types()).all(|(item, ty)| self.ty(item, &ty).is_none());
                 if same { None } else { self.whole(expected, found) }
             }
             (Shape::Record { fields, .. }, Type::Record(record)) => {
-                let found: Vec<_> = record.fields().map(|field| (field.name.to_owned(), Some(field.ty))).collect();
-                let expected: Vec<_> =
-                    fields.iter().map(|Field { name, shape }| (*name, Some(shape))).collect();
-                self.members("field", &expected, &found)
+                let names = fields.iter().map(|field| field.name);
+                self.names("field", names, record.fields().map(|field| field.name)).or_else(|| {
+                    let pairs = fields.iter().zip(record.fields());
+                    pairs
+                        .into_iter()
+                        .find_map(|(Field { name, shape }, found)| self.inside(name).ty(shape, &found.ty))
+                })
             }
             (Shape::Variant { cases, .. }, Type::Variant(variant)) => {
-                let found: Vec<_> = variant.cases().map(|case| (case.name.to_owned(), case.ty)).collect();
-                let expected: Vec<_> =
-                    cases.iter().map(|Case { name, payload }| (*name, payload.as_ref())).collect();
-                self.members("case", &expected, &found)
+                let names = cases.iter().map(|case| case.name);
+                self.names("case", names, variant.cases().map(|case| case.name)).or_else(|| {
+                    let pairs = cases.iter().zip(variant.cases());
+                    pairs.into_iter().find_map(|(Case { name, payload }, found)| {
+                        self.inside(name).optional(payload.as_ref(), found.ty.as_ref())
+                    })
+                })
             }
-            (Shape::Enum { cases, .. }, Type::Enum(found)) => self.names("case", cases, found.names()),
-            (Shape::Flags { flags, .. }, Type::Flags(found)) => self.names("flag", flags, found.names()),
+            (Shape::Enum { cases, .. }, Type::Enum(found)) => {
+                self.names("case", cases.iter().copied(), found.names())
+            }
+            (Shape::Flags { flags, .. }, Type::Flags(found)) => {
+                self.names("flag", flags.iter().copied(), found.names())
+            }
             (Shape::Own(name), Type::Own(resource)) | (Shape::Borrow(name), Type::Borrow(resource)) => {
                 if self.resources.name(resource) == *name { None } else { self.whole(expected, found) }
             }
@@ -141,10 +162,10 @@ impl Place<'_> {
     }
 
     /// An element has no name of its own: when it is another type altogether, the container is named.
-    fn element(&self, outer: &Shape, outer_found: &Type, item: &Shape, item_found: &Type) -> Option<Difference> {
-        let path = format!("{}[]", self.path);
-        let difference = Place { resources: self.resources, path: &path }.ty(item, item_found)?;
-        if difference.path == path { self.whole(outer, outer_found) } else { Some(difference) }
+    fn item(&self, outer: &Shape, outer_found: &Type, item: &Shape, item_found: &Type) -> Option<Difference> {
+        let element = self.element();
+        let difference = element.ty(item, item_found)?;
+        if difference.path == element.path() { self.whole(outer, outer_found) } else { Some(difference) }
     }
 
     fn optional(&self, expected: Option<&Shape>, found: Option<&Type>) -> Option<Difference> {
@@ -156,45 +177,24 @@ impl Place<'_> {
         }
     }
 
-    fn members(
-        &self,
-        what: &str,
-        expected: &[(&str, Option<&Shape>)],
-        found: &[(String, Option<Type>)],
-    ) -> Option<Difference> {
-        let names: Vec<_> = expected.iter().map(|(name, _)| *name).collect();
-        self.names(what, &names, found.iter().map(|(name, _)| name.as_str())).or_else(|| {
-            expected.iter().zip(found).find_map(|((name, expected), (_, found))| match (expected, found) {
-                (Some(expected), Some(found)) => self.inside(name, expected, found),
-                (None, None) => None,
-                _ => {
-                    let path = format!("{}.{name}", self.path);
-                    Place { resources: self.resources, path: &path }.optional(*expected, found.as_ref())
-                }
-            })
-        })
-    }
-
     /// Members are matched by position, as values are laid out; so the first name that differs tells.
     fn names<'n>(
         &self,
         what: &str,
-        expected: &[&str],
-        found: impl Iterator<Item = &'n str>,
+        expected: impl ExactSizeIterator<Item = &'n str>,
+        mut found: impl Iterator<Item = &'n str>,
     ) -> Option<Difference> {
-        let found: Vec<_> = found.collect();
-        let shown = |name: Option<&&str>| name.map_or("nothing".to_owned(), |name| format!("`{}`", print::name(name)));
-        let longest = expected.len().max(found.len());
-        let position = (0..longest).find(|position| expected.get(*position) != found.get(*position))?;
-        match expected.get(position) {
-            Some(name) => {
+        let count = expected.len();
+        for (position, name) in expected.enumerate() {
+            let other = found.next();
+            if other != Some(name) {
                 let expected = format!("{what} `{name}` at position {}", position + 1);
-                self.differs(expected, shown(found.get(position)))
-            }
-            None => {
-                self.differs(format!("{position} {what}s"), format!("one more, {}", shown(found.get(position))))
+                let other = other.map_or("nothing".into(), |other| format!("`{}`", print::name(other)));
+                return self.differs(expected, other);
             }
         }
+        let extra = found.next()?;
+        self.differs(format!("{count} {what}s"), format!("one more, `{}`", print::name(extra)))
     }
 }
 

@@ -4,7 +4,6 @@ mod compare;
 mod name;
 mod print;
 
-use crate::host::NOT_BUILT_IN;
 use compare::Resources;
 use leasehold_bindings::shape::{CONTRACT, Interface};
 use leasehold_contract::authority::{Need, Permission, need};
@@ -82,7 +81,10 @@ impl Inspection {
             match item.ty {
                 ComponentItem::ComponentInstance(instance) if CONTRACT.export(name.bare).is_some() => {
                     resources.learn(engine, full, &instance);
-                    found.entry(name.bare.to_owned()).or_insert_with(Vec::new).push((full.to_owned(), instance));
+                    found
+                        .entry(name.bare.to_owned())
+                        .or_insert_with(Vec::new)
+                        .push((full.to_owned(), instance));
                 }
                 _ if name.is_of(PROVIDER_PACKAGE) => unknown_exports.push(full.to_owned()),
                 _ => other_exports.push(full.to_owned()),
@@ -94,7 +96,8 @@ impl Inspection {
             let verdicts = verdicts(engine, &resources, interface, &versions, &mut unknown_exports);
             verification.extend(verdicts);
         }
-        let imports = imports.into_iter().map(|(name, item)| import(engine, &resources, name, &item)).collect();
+        let imports =
+            imports.into_iter().map(|(name, item)| import(engine, &resources, name, &item)).collect();
         Inspection {
             verification: verification.into_iter().collect(),
             unknown_exports,
@@ -131,9 +134,9 @@ impl Inspection {
 }
 
 impl Import {
-    /// Whether an embedder has to provide this interface, because the engine does not.
-    pub fn is_built_in(&self) -> bool {
-        !NOT_BUILT_IN.contains(&Name::parse(&self.name).bare)
+    /// The interface without its version.
+    pub fn bare_name(&self) -> &str {
+        Name::parse(&self.name).bare
     }
 }
 

@@ -53,7 +53,9 @@ fn contract(shape: &Shape, depth: usize) -> String {
             format!("variant {{ {} }}", joined(cases))
         }
         Shape::Enum { cases, .. } => format!("enum {{ {} }}", joined(cases.iter().map(ToString::to_string))),
-        Shape::Flags { flags, .. } => format!("flags {{ {} }}", joined(flags.iter().map(ToString::to_string))),
+        Shape::Flags { flags, .. } => {
+            format!("flags {{ {} }}", joined(flags.iter().map(ToString::to_string)))
+        }
         Shape::Own(name) => format!("own<{name}>"),
         Shape::Borrow(name) => format!("borrow<{name}>"),
         primitive => format!("{primitive:?}").to_lowercase(),
