@@ -1,4 +1,5 @@
 //! Files that are no component, components that want too much, and the cache.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use leasehold_contract::authority::Permission;
 use leasehold_engine::{Allocation, Cache, CacheError, Digest, Engine, EngineOptions, LoadError, Refusal};

@@ -26,7 +26,7 @@ pub(crate) fn section(heading: &str, rows: &[Vec<String>]) -> String {
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match UNITS.iter().find(|(_, size)| count >= *size) {
-        Some((unit, size)) if count % size == 0 => format!("{} {unit}", count / size),
+        Some((unit, size)) if count.is_multiple_of(*size) => format!("{} {unit}", count / size),
         Some((unit, size)) => format!("{:.1} {unit}", count as f64 / *size as f64),
         None => format!("{count} bytes"),
     }

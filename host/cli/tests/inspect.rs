@@ -136,8 +136,8 @@ fn a_tampered_cache_entry_is_reported_and_the_component_compiled_again() {
     let file = place.fixture("minimal");
     let first = place.run(&["inspect", &file]).quiet();
     let compiled = place.cache().join("leasehold/compiled");
-    let entry = fs::read_dir(&compiled).unwrap().map(|entry| entry.unwrap().path());
-    let entry = entry.filter(|path| path.extension().is_some()).next().unwrap();
+    let mut entries = fs::read_dir(&compiled).unwrap().map(|entry| entry.unwrap().path());
+    let entry = entries.find(|path| path.extension().is_some()).unwrap();
     let mut bytes = fs::read(&entry).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

@@ -136,7 +136,7 @@ impl Compiled {
                 refusals: vec![Refusal::Unfit { reason: format!("{error:#}") }],
             })?;
         let guests = Arc::new(Guests::of(&pre));
-        let used: BTreeSet<_> = imports.iter().flat_map(|import| permissions(import)).collect();
+        let used: BTreeSet<_> = imports.iter().flat_map(permissions).collect();
         let unused = Arc::new(granted.difference(&used).copied().collect());
         Ok(Provider { compiled: self, pre, guests, unused })
     }
