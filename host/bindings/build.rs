@@ -18,10 +18,20 @@ fn main() -> Result<()> {
 
     let exports = interfaces(&resolve, world.exports.values(), "leasehold:provider/")?;
     let imports = interfaces(&resolve, world.imports.values(), "leasehold:host/")?;
-    let source = format!("Contract {{ exports: &[{exports}], imports: &[{imports}] }}\n");
+    let resources = resources(&resolve)?;
+    let source =
+        format!("Contract {{ exports: &[{exports}], imports: &[{imports}], resources: &{resources:?} }}\n");
 
     let out = PathBuf::from(std::env::var("OUT_DIR")?).join("contract.rs");
     std::fs::write(&out, source).with_context(|| format!("writing {}", out.display()))
+}
+
+/// Every resource of the contract and of the interfaces it uses, by its full name.
+fn resources(resolve: &Resolve) -> Result<Vec<String>> {
+    let resources = resolve.types.iter().filter(|(_, ty)| matches!(ty.kind, TypeDefKind::Resource));
+    let mut names = resources.map(|(id, _)| resource(resolve, id)).collect::<Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
 }
 
 fn interfaces<'a>(

@@ -256,3 +256,92 @@ async fn an_engine_without_a_pool_runs_the_same() {
     let finished = provider.call(acquire, leasehold_tests::context("{}"), &Default::default()).await;
     finished.answer.unwrap().unwrap();
 }
+
+/// Two components in one, each with a memory of its own, that pass a string: what composing tools make.
+const COMPOSED: &str = r#"(component
+  (component $a
+    (core module $m (memory (export "m") 1) (func (export "f") (param i32 i32))
+      (func (export "r") (param i32 i32 i32 i32) (result i32) unreachable))
+    (core instance $i (instantiate $m))
+    (func (export "f") (param "x" string)
+      (canon lift (core func $i "f") (memory $i "m") (realloc (func $i "r")))))
+  (component $b
+    (import "f" (func $f (param "x" string)))
+    (core module $l (memory (export "m") 1))
+    (core instance $l (instantiate $l))
+    (core func $g (canon lower (func $f) (memory $l "m")))
+    (core module $m (import "" "f" (func (param i32 i32))))
+    (core instance (instantiate $m (with "" (instance (export "f" (func $g)))))))
+  (instance $a (instantiate $a))
+  (instance (instantiate $b (with "f" (func $a "f")))))"#;
+
+#[test]
+fn a_composition_of_components_that_pass_values_in_memory_is_loaded() {
+    engine().load(COMPOSED.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_component_with_very_many_resources_is_read_in_no_time() {
+    let resources: String = (0..900).map(|n| format!("(export \"r{n}\" (type (sub resource)))")).collect();
+    let text = format!("(component (import \"wasi:io/streams@0.2.0\" (instance {resources})))");
+    engine().load(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_key_or_an_entry_that_others_could_have_written_is_not_used() {
+    let directory = TempDir::new().unwrap();
+    let (cache, entry) = cached(&directory);
+    let key = cache.directory().join("key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(matches!(Cache::open(cache.directory()), Err(CacheError::Io { .. })));
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(&entry, fs::Permissions::from_mode(0o620)).unwrap();
+    let cache = Cache::open(cache.directory()).unwrap();
+    let loaded = engine_with(cache).load_cached(Digest::of(&bytes("minimal")));
+    assert!(matches!(loaded, Err(LoadError::Cache(CacheError::Io { .. }))), "{loaded:?}");
+}
+
+#[test]
+fn a_key_of_another_length_a_link_and_a_pipe_are_refused_and_nothing_waits_for_them() {
+    for damage in ["short", "long", "link", "pipe"] {
+        let directory = TempDir::new().unwrap();
+        let (cache, _) = cached(&directory);
+        let key = cache.directory().join("key");
+        let content = fs::read(&key).unwrap();
+        match damage {
+            "short" => fs::write(&key, &content[..31]).unwrap(),
+            "long" => fs::write(&key, [content.as_slice(), b"x"].concat()).unwrap(),
+            "link" => {
+                fs::rename(&key, directory.path().join("elsewhere")).unwrap();
+                std::os::unix::fs::symlink(directory.path().join("elsewhere"), &key).unwrap();
+            }
+            _ => {
+                fs::remove_file(&key).unwrap();
+                assert!(std::process::Command::new("mkfifo").arg(&key).status().unwrap().success());
+            }
+        }
+        assert!(matches!(Cache::open(cache.directory()), Err(CacheError::Io { .. })), "{damage}");
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_component_is_refused_without_waiting() {
+    let directory = TempDir::new().unwrap();
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(matches!(engine().load_file(&pipe), Err(LoadError::Unreadable { .. })));
+}
+
+#[test]
+fn of_several_compatible_versions_the_one_is_judged_that_will_be_called() {
+    use leasehold_contract::{Method, Verdict};
+    let text = r#"(component
+        (component $none)
+        (instance $none (instantiate $none))
+        (export "leasehold:provider/delete-template@0.1.3" (instance $none))
+        (export "leasehold:provider/delete-template@0.1.9" (instance $none)))"#;
+    let compiled = engine().load(text.as_bytes()).unwrap();
+    let inspection = compiled.inspection();
+    assert_eq!(inspection.verification().verdict(Method::DeleteTemplate), &Verdict::Absent);
+    assert_eq!(inspection.unknown_exports(), ["leasehold:provider/delete-template@0.1.3"]);
+}

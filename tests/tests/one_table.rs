@@ -35,7 +35,8 @@ fn every_interface_carries_the_version_the_table_serves_and_every_call_begins_wi
 #[test]
 fn every_interface_of_the_host_package_has_a_row_that_says_what_it_needs() {
     for interface in CONTRACT.imports {
-        assert!(authority::need(interface.name).is_some(), "{}", interface.name);
+        let name = format!("{}@{}", interface.name, interface.version);
+        assert!(authority::need(&name).is_some(), "{name}");
     }
 }
 

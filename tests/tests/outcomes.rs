@@ -224,3 +224,27 @@ async fn nothing_of_one_call_is_seen_by_the_next() {
         assert!(!finished.answer.unwrap().unwrap(), "call {round} found what an earlier one left");
     }
 }
+
+/// On an engine of its own. Forty such calls have more memories than the pool; none may find it empty.
+#[tokio::test]
+async fn components_with_many_memories_wait_for_their_turn_and_so_do_others() {
+    let engine = Engine::new(EngineOptions::default()).unwrap();
+    let load = |fixture| engine.load(&leasehold_tests::bytes(fixture)).unwrap();
+    let granted = BTreeSet::from([Permission::Time]);
+    let (greedy, honest) =
+        (load("many-memories").link(&granted).unwrap(), load("minimal").link(&granted).unwrap());
+    let calls: Vec<_> = (0..40)
+        .map(|_| {
+            let greedy = greedy.clone();
+            let brief = options(&[(Fuel, 1_000_000)]);
+            tokio::spawn(async move { act(&greedy, Delete, &brief).await.0 })
+        })
+        .collect();
+    for _ in 0..40 {
+        assert_eq!(act(&honest, Acquire(""), &CallOptions::default()).await.0, Ok(()));
+    }
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap_err().code(), "fuel");
+    }
+    assert_eq!(engine.free_places(), CONCURRENT_CALLS);
+}

@@ -1,7 +1,9 @@
 //! Where sources and results lie.
 
-use std::env;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use anyhow::{Context, Result};
 
 /// The root of the workspace.
 ///
@@ -47,4 +49,17 @@ pub(crate) fn fixtures_dir() -> PathBuf {
 /// Interface files of the contract.
 pub(crate) fn wit_dir() -> PathBuf {
     workspace_root().join("wit")
+}
+
+/// Adds every file below a directory.
+pub(crate) fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(dir).with_context(|| format!("reading {}", dir.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
 }

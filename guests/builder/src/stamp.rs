@@ -7,7 +7,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -20,7 +20,7 @@ pub(crate) fn of_inputs() -> Result<u64> {
     let mut files = Vec::new();
     for dir in [layout::wit_dir(), layout::fixtures_dir().join("text"), layout::fixtures_dir().join("shapes")]
     {
-        collect(&dir, &mut files)?;
+        layout::collect(&dir, &mut files)?;
     }
     files.sort();
     let mut hasher = DefaultHasher::new();
@@ -49,18 +49,6 @@ pub(crate) fn made(dir: &Path, digest: u64) -> Option<Vec<String>> {
 pub(crate) fn note<'a>(dir: &Path, digest: u64, names: impl Iterator<Item = &'a str>) -> Result<()> {
     let names: Vec<&str> = names.collect();
     fs::write(dir.join(FILE), format!("{digest}\n{}\n", names.join("\n"))).context("writing the stamp")
-}
-
-fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in fs::read_dir(dir).with_context(|| format!("reading {}", dir.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else {
-            files.push(path);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,12 +3,10 @@
 use crate::bindings::exports::leasehold::provider::{execute, realize_workspace, sync_in, sync_out};
 use crate::bindings::leasehold::host::jail::{self, Command};
 use crate::bindings::leasehold::provider::sync_types::{MappingKind, OperationResult, PostUploadCommand};
-use crate::bindings::leasehold::provider::types::{Context, Error};
+use crate::bindings::leasehold::provider::types::{Context, Error, Lease};
 use crate::bindings::wasi::io::streams::{InputStream, OutputStream};
 use crate::errors::{failed, of_jail};
 use crate::{Local, WORKSPACE};
-
-use crate::bindings::leasehold::provider::types::Lease;
 
 impl realize_workspace::Guest for Local {
     fn realize_workspace(
@@ -67,8 +65,8 @@ fn inbound(name: &str, operation: sync_in::InboundOperation) -> Result<Operation
     let (mut files, mut bytes) = (0, 0);
     for mapping in operation.mappings {
         let placed = match mapping.kind {
-            MappingKind::File => jail::place(name, &mapping.target_path, mapping.mode, mapping.source),
-            MappingKind::Directory => jail::place(name, &mapping.target_path, None, mapping.source),
+            MappingKind::File => jail::place_file(name, &mapping.target_path, mapping.mode, mapping.source),
+            MappingKind::Directory => jail::place_directory(name, &mapping.target_path, mapping.source),
         };
         let (more_files, more_bytes) = placed.map_err(of_jail)?;
         files += more_files;
@@ -95,7 +93,12 @@ fn outbound(name: &str, operation: sync_out::OutboundOperation) -> Result<Operat
     let (mut files, mut bytes) = (0, 0);
     for mapping in operation.mappings {
         let (path, exclude) = (&mapping.source_path, &mapping.exclude);
-        let fetched = jail::fetch(name, path, exclude, mapping.follow_symlinks, mapping.sink);
+        let fetched = match mapping.kind {
+            MappingKind::File => jail::fetch_file(name, path, mapping.sink),
+            MappingKind::Directory => {
+                jail::fetch_directory(name, path, exclude, mapping.follow_symlinks, mapping.sink)
+            }
+        };
         let (more_files, more_bytes) = fetched.map_err(of_jail)?;
         files += more_files;
         bytes += more_bytes;

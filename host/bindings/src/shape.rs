@@ -79,6 +79,8 @@ pub struct Contract {
     pub exports: &'static [Interface],
     /// What the host package offers. The WASI interfaces are the engine's own and not listed.
     pub imports: &'static [Interface],
+    /// Every resource of these and of the WASI interfaces, by its full name, in order.
+    pub resources: &'static [&'static str],
 }
 
 /// The contract this host serves.

@@ -8,6 +8,7 @@ use clap::Args;
 use leasehold_contract::capability::{Effective, Narrowing, resolve};
 use leasehold_contract::declaration::{DriverDeclaration, Fault, driver, manifest};
 use serde_json::{Value, json};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -66,10 +67,24 @@ fn rows(effective: &Effective) -> Vec<Vec<String>> {
     std::iter::once(head).chain(rows).collect()
 }
 
+/// The largest declaration. A schema of a few hundred fields has a tenth of it. Hit: it is refused.
+const DECLARATION_BYTES_MAX: u64 = 1 << 20;
+
+/// A file's text, when it is a file and not too large.
+fn whole(path: &Path) -> anyhow::Result<String> {
+    let metadata = std::fs::metadata(path)?;
+    anyhow::ensure!(metadata.is_file(), "it is no regular file");
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(DECLARATION_BYTES_MAX + 1).read_to_string(&mut text)?;
+    let size = text.len() as u64;
+    anyhow::ensure!(size <= DECLARATION_BYTES_MAX, "it has more than {DECLARATION_BYTES_MAX} bytes");
+    Ok(text)
+}
+
 /// The declaration in a file: the driver itself, or the one of a manifest that is meant.
 fn read(path: &Path, key: Option<&str>) -> anyhow::Result<DriverDeclaration> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let text = whole(path).with_context(|| format!("cannot read {shown}"))?;
     let value: Value = serde_json::from_str(&text).with_context(|| format!("{shown} is no JSON"))?;
     let faulty = |faults: Vec<Fault>| {
         let lines: String = faults.iter().map(|fault| format!("\n  {fault}")).collect();

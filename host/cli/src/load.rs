@@ -1,5 +1,6 @@
 //! Loading a component for commands that look at one.
 
+use crate::home;
 use anyhow::Context;
 use clap::Args;
 use leasehold_engine::{Cache, Compiled, Engine, EngineOptions};
@@ -34,16 +35,18 @@ impl Component {
         if self.no_cache {
             return Ok(None);
         }
-        match self.cache.clone().or_else(user_cache) {
-            Some(directory) => Ok(Some(Cache::open(&directory)?)),
-            None => Ok(None),
+        if let Some(directory) = &self.cache {
+            return Ok(Some(Cache::open(directory)?));
         }
+        // The usual cache only saves time; without it everything works the same.
+        let opened = home::cache().map(|directory| Cache::open(&directory));
+        Ok(opened.and_then(|opened| match opened {
+            Ok(cache) => Some(cache),
+            Err(error) => {
+                let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
+                tracing::warn!("{error}{}", source.unwrap_or_default());
+                None
+            }
+        }))
     }
-}
-
-/// The user's cache directory by the rules of the desktop specification; none without a home.
-fn user_cache() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(base.join("leasehold").join("compiled"))
 }

@@ -2,6 +2,7 @@
 
 mod capabilities;
 mod explain;
+mod home;
 mod input;
 mod inspect;
 mod limits;
@@ -10,6 +11,7 @@ mod narrowing;
 mod table;
 
 use clap::{Parser, Subcommand};
+use leasehold_contract::text::plain;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -53,7 +55,23 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         // Nothing is left to tell when standard error itself is closed.
-        let _ = writeln!(std::io::stderr().lock(), "leasehold: {error:#}");
+        let _ = writeln!(std::io::stderr().lock(), "leasehold: {}", told(&error));
         ExitCode::from(1)
     })
 }
+
+/// An error with its causes, each said once, and with nothing in it that a terminal would act on.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.contains(&cause) {
+            let separator = if text.is_empty() { "" } else { ": " };
+            text.extend([separator, &cause]);
+        }
+    }
+    let lines: Vec<_> = text.lines().map(|line| plain(line, LINE_MAX)).collect();
+    lines.join("\n")
+}
+
+/// Bytes of a line of an error; what is longer quotes its cause at length.
+const LINE_MAX: usize = 2_000;

@@ -1,20 +1,28 @@
 //! Text in columns, and numbers as people read them.
 
 use anyhow::Context;
+use leasehold_contract::text::plain;
 use std::io::{ErrorKind, Write};
 
-/// Rows under a heading; every column but the last is as wide as its widest cell.
+/// Characters of a cell that are shown. Names of a component may have a hundred thousand.
+const CELL_MAX: usize = 1_200;
+
+/// Rows under a heading; every column but the last is as wide as its widest cell. What a cell holds may come
+/// from a component, so it is made harmless here.
 pub(crate) fn section(heading: &str, rows: &[Vec<String>]) -> String {
+    let plain_row = |row: &Vec<String>| row.iter().map(|cell| plain(cell, CELL_MAX)).collect::<Vec<_>>();
+    let rows: Vec<_> = rows.iter().map(plain_row).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<_> = (0..columns).map(width).collect();
     let mut text = format!("{heading}\n");
-    for row in rows {
+    for row in &rows {
         let mut line = String::from("  ");
         for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:<width$}  "));
+            let gap = width - cell.chars().count() + 2;
+            line.extend([cell.as_str(), &" ".repeat(gap)]);
         }
         text.push_str(line.trim_end());
         text.push('\n');

@@ -14,11 +14,15 @@ const CALL_STACK: usize = 2 << 20;
 /// little is cheaper than a page fault for each call; keeping much would add up over all slots.
 const KEEP_RESIDENT: usize = 256 << 10;
 
-/// Memory slots of the pool. Most components have one memory; when the pool is empty a call is refused.
-const MEMORIES: u32 = CONCURRENT_CALLS as u32 * 2;
+/// Memory slots of the pool. Each reserves gigabytes of address space, so there are not as many as there
+/// could be: a component with more than [`MEMORIES_A_PLACE`] takes several places (see [`places`]).
+const MEMORIES: u32 = (CONCURRENT_CALLS * MEMORIES_A_PLACE as usize) as u32;
 
-/// Core instances and tables of the pool: a component brings its adapters, each an instance of its own.
-const INSTANCES: u32 = CONCURRENT_CALLS as u32 * 8;
+/// Memories that one place among the concurrent calls stands for. Most components have one.
+const MEMORIES_A_PLACE: u32 = 2;
+
+/// Core instances and tables of the pool: enough for every call to have as many as a component may have.
+const INSTANCES: u32 = (CONCURRENT_CALLS * STRUCTURE_MAX) as u32;
 
 /// How instances get their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +43,6 @@ pub(crate) fn config(allocation: Allocation) -> Config {
     // What no guest tool needs is code nobody has to trust.
     config.wasm_relaxed_simd(false);
     config.wasm_tail_call(false);
-    config.wasm_multi_memory(false);
     config.wasm_memory64(false);
     config.wasm_custom_page_sizes(false);
     config.wasm_wide_arithmetic(false);
@@ -48,6 +51,11 @@ pub(crate) fn config(allocation: Allocation) -> Config {
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
     }
     config
+}
+
+/// Places that a call of a component takes, by its memories; those of an unknown structure take the most.
+pub(crate) fn places(memories: Option<u32>) -> u32 {
+    memories.unwrap_or(STRUCTURE_MAX as u32).div_ceil(MEMORIES_A_PLACE).max(1)
 }
 
 fn pool() -> PoolingAllocationConfig {

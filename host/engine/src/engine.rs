@@ -105,9 +105,9 @@ impl Engine {
         &self.0.facilities
     }
 
-    /// Waits for a place among the calls that run at one time; none only when the engine is gone.
-    pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        self.0.places.clone().acquire_owned().await.ok()
+    /// Waits for places among the calls that run at one time; none only when the engine is gone.
+    pub(crate) async fn places(&self, count: u32) -> Option<OwnedSemaphorePermit> {
+        self.0.places.clone().acquire_many_owned(count).await.ok()
     }
 
     pub(crate) fn awake(&self) -> Awake {

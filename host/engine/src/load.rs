@@ -6,9 +6,12 @@ use crate::engine::Engine;
 use crate::inspect::Inspection;
 use crate::limits::COMPONENT_BYTES_MAX;
 use crate::provider::{Compiled, Digest};
+use leasehold_contract::text::plain;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wasmtime::Precompiled;
@@ -19,7 +22,7 @@ use wasmtime::component::Component;
 #[non_exhaustive]
 pub enum LoadError {
     /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -72,12 +75,18 @@ impl Engine {
     /// When the file cannot be read, is too large, or is no component.
     pub fn load_file(&self, path: &Path) -> Result<Compiled, LoadError> {
         let unreadable = |source| LoadError::Unreadable { path: path.into(), source };
-        let file = File::open(path).map_err(unreadable)?;
-        let size = file.metadata().map_err(unreadable)?.len();
+        // Without waiting: a pipe that nobody writes to would hold the caller for ever.
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let file = File::options().read(true).custom_flags(nonblocking).open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(unreadable(std::io::Error::other("it is no regular file")));
+        }
+        let size = metadata.len();
         if size > COMPONENT_BYTES_MAX {
             return Err(LoadError::TooLarge { bytes: size });
         }
-        // A file that grows meanwhile, or has no size, is cut one byte above what is allowed.
+        // A file that grows meanwhile is cut one byte above what is allowed.
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
         file.take(COMPONENT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         self.load(&bytes)
@@ -113,8 +122,12 @@ impl Engine {
     }
 
     fn compile(&self, binary: &[u8], digest: Digest) -> Result<Component, LoadError> {
-        let component = Component::from_binary(self.wasmtime(), binary)
-            .map_err(|error| LoadError::Invalid(bounded(&format!("{error:#}"))))?;
+        // The compiler is large and its input is anybody's: a panic in it is this component's fault.
+        let compile = || Component::from_binary(self.wasmtime(), binary);
+        let component = match std::panic::catch_unwind(AssertUnwindSafe(compile)) {
+            Ok(compiled) => compiled.map_err(|error| LoadError::Invalid(bounded(&format!("{error:#}"))))?,
+            Err(_) => return Err(LoadError::Invalid("the compiler failed on it; please report this".into())),
+        };
         if let Some(cache) = self.cache()
             && let Err(error) = cache.store(self, digest, binary.len() as u64, &component)
         {
@@ -162,6 +175,5 @@ fn binary(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
 const MESSAGE_MAX: usize = 1_000;
 
 fn bounded(message: &str) -> String {
-    let cut = message.floor_char_boundary(MESSAGE_MAX.min(message.len()));
-    if cut < message.len() { format!("{}…", &message[..cut]) } else { message.to_owned() }
+    plain(message, MESSAGE_MAX)
 }

@@ -1,12 +1,14 @@
 //! A component on its way to being called: compiled and read, then linked with what it was granted.
 
 use crate::call::{CallOptions, CallState, Finished, run};
+use crate::config::places;
 use crate::engine::Engine;
 use crate::hook::{Guests, Hook};
 use crate::host;
 use crate::inspect::{Import, Inspection, Wanted};
 use leasehold_bindings::types::Context;
 use leasehold_contract::authority::Permission;
+use leasehold_contract::text::plain;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use wasmtime::component::{Component, InstancePre};
@@ -63,7 +65,7 @@ pub enum Refusal {
         instead: &'static str,
     },
     /// The contract has no such interface.
-    #[error("`{import}` is no interface of the contract; remove the import, or use a host that has it")]
+    #[error("`{}` is no interface of the contract, or of a version that is not served; remove the import, or use a host that has it", shown(.import))]
     Unknown {
         /// The import.
         import: String,
@@ -170,6 +172,11 @@ impl Provider {
         &self.unused
     }
 
+    /// Places that a call takes among those that run at one time.
+    pub(crate) fn places(&self) -> u32 {
+        places(self.inspection().demand().map(|demand| demand.memories))
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.compiled.engine
     }
@@ -236,6 +243,11 @@ fn refusal(engine: &Engine, import: &Import, granted: &BTreeSet<Permission>) -> 
     }
     let provided = host::provides(engine.facilities(), import.bare_name());
     (!provided).then_some(Refusal::NotBuilt { import: name })
+}
+
+/// An import's name is the component's own text.
+fn shown(import: &str) -> String {
+    plain(import, 200)
 }
 
 fn lines(refusals: &[Refusal]) -> String {

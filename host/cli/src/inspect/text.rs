@@ -4,6 +4,7 @@ use super::Report;
 use crate::table::{bytes, grouped, section};
 use leasehold_contract::Verdict;
 use leasehold_contract::method::METHODS;
+use leasehold_contract::text::plain;
 use leasehold_engine::inspect::{Import, Wanted};
 
 /// Names of a list that are printed; a component may export a million things.
@@ -12,15 +13,11 @@ const NAMES_MAX: usize = 40;
 pub(super) fn write(report: &Report) -> String {
     let compiled = &report.compiled;
     let inspection = compiled.inspection();
-    let mut text = format!("{}\nblake3 {}\n\n", report.name, compiled.digest());
+    let mut text = format!("{}\nblake3 {}\n\n", plain(&report.name, 1_000), compiled.digest());
     text.push_str(&section("methods", &methods(report)));
     text.push_str(&names("not in the contract, never called", inspection.unknown_exports()));
     text.push_str(&names("other exports", inspection.other_exports()));
-    let wanted: Vec<_> = inspection.imports().iter().take(NAMES_MAX).map(import).collect();
-    if !wanted.is_empty() {
-        text.push('\n');
-        text.push_str(&section("wanted authority", &wanted));
-    }
+    text.push_str(&wanted(inspection.imports()));
     text.push('\n');
     text.push_str(&section("capabilities, nothing declared", &capabilities(report)));
     text.push('\n');
@@ -41,6 +38,24 @@ fn methods(report: &Report) -> Vec<Vec<String>> {
     METHODS.iter().map(|info| row(info.name, verification.verdict(info.method))).collect()
 }
 
+/// What reaches something comes first and is never left out.
+fn wanted(imports: &[Import]) -> String {
+    if imports.is_empty() {
+        return String::new();
+    }
+    let (harmless, reaching): (Vec<_>, Vec<_>) =
+        imports.iter().partition(|import| import.need == Wanted::Nothing && import.difference.is_none());
+    let mut rows: Vec<_> = reaching.into_iter().map(import).collect();
+    rows.extend(harmless.iter().take(NAMES_MAX).map(|harmless| import(harmless)));
+    if harmless.len() > NAMES_MAX {
+        rows.push(vec![
+            format!("… {} more", grouped((harmless.len() - NAMES_MAX) as u64)),
+            "reach nothing".into(),
+        ]);
+    }
+    format!("\n{}", section("wanted authority", &rows))
+}
+
 fn import(import: &Import) -> Vec<String> {
     let needs = match import.need {
         Wanted::Nothing => "reaches nothing".to_owned(),
@@ -49,7 +64,7 @@ fn import(import: &Import) -> Vec<String> {
             format!("permission {}", names.join(" or "))
         }
         Wanted::Never(instead) => format!("never granted; {instead}"),
-        Wanted::Unknown => "no interface of the contract".to_owned(),
+        Wanted::Unknown => "not an interface this host serves".to_owned(),
     };
     let difference = import.difference.as_ref().map(|difference| format!("; wrong shape at {difference}"));
     vec![import.name.clone(), needs + &difference.unwrap_or_default()]

@@ -3,13 +3,26 @@
 use super::{Fault, spelling};
 use serde_json::{Map, Value};
 
+/// Faults that are kept. Nobody mends more at a time, and a declaration that is nothing but faults would
+/// make the answer a hundred times as long as the question. Hit: one more line says so.
+const FAULTS_MAX: usize = 100;
+
 /// The faults found so far.
 #[derive(Default)]
 pub(super) struct Faults(Vec<Fault>);
 
 impl Faults {
     pub(super) fn add(&mut self, path: &str, message: impl Into<String>) {
-        self.0.push(Fault { path: path.to_owned(), message: message.into() });
+        match self.0.len() {
+            FAULTS_MAX => self.0.push(Fault {
+                path: "$".into(),
+                message: format!("more faults were left out; mend these {FAULTS_MAX} first"),
+            }),
+            kept if kept < FAULTS_MAX => {
+                self.0.push(Fault { path: path.to_owned(), message: message.into() });
+            }
+            _ => {}
+        }
     }
 
     /// Like [`Faults::add`], and no value; ends a rule.

@@ -1,7 +1,8 @@
 //! The cache's directory: who may write to it, its key, and how files come into it.
 
 use super::CacheError;
-use std::fs::{DirBuilder, File, OpenOptions};
+use rustix::fs::OFlags;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -12,6 +13,8 @@ const KEY_FILE: &str = "key";
 /// Makes the directory, or checks that nobody else could have put anything into it.
 pub(super) fn prepare(directory: &Path) -> Result<(), CacheError> {
     let io = |source| CacheError::Io { path: directory.into(), source };
+    // Without a slash at its end, or a link would be followed.
+    let directory: &Path = &directory.components().collect::<std::path::PathBuf>();
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(io)?;
     let metadata = std::fs::symlink_metadata(directory).map_err(io)?;
     let refuse = |reason| Err(CacheError::Unsafe { path: directory.into(), reason });
@@ -21,7 +24,7 @@ pub(super) fn prepare(directory: &Path) -> Result<(), CacheError> {
     if metadata.mode() & 0o077 != 0 {
         return refuse("others can enter it");
     }
-    if metadata.uid() != own_uid().map_err(io)? {
+    if metadata.uid() != own_uid() {
         return refuse("it belongs to somebody else");
     }
     Ok(())
@@ -56,16 +59,31 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// None when there is no key yet; a key of another length is an error, for nobody writes half of one.
+/// None when there is no key yet. A key that somebody else could have put there is none of ours.
 fn read_key(path: &Path) -> io::Result<Option<[u8; blake3::KEY_LEN]>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut key = [0; blake3::KEY_LEN];
-    file.read_exact(&mut key)?;
-    Ok(Some(key))
+    match read_own(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(bytes) => match bytes.try_into() {
+            Ok(key) => Ok(Some(key)),
+            Err(_) => Err(io::Error::other("the key is damaged; delete the directory, it is only a cache")),
+        },
+    }
+}
+
+/// Reads a file that this user made and nobody else can write to. Links and pipes are refused unopened.
+pub(super) fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.uid() != own_uid() || metadata.mode() & 0o077 != 0 {
+        return Err(io::Error::other(
+            "it is not a file of this user alone; delete the directory, it is only a cache",
+        ));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -84,6 +102,6 @@ fn temporary(path: &Path) -> io::Result<std::path::PathBuf> {
 }
 
 /// The user this process acts as: the owner of what it creates.
-fn own_uid() -> io::Result<u32> {
-    Ok(std::fs::metadata("/proc/self")?.uid())
+fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
 }

@@ -30,7 +30,7 @@ struct Inner {
 #[non_exhaustive]
 pub enum CacheError {
     /// The directory cannot be made, read or written.
-    #[error("the cache at {} cannot be used: {source}", path.display())]
+    #[error("the cache at {} cannot be used", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum CacheError {
         source: io::Error,
     },
     /// Others could write to the directory.
-    #[error("the cache at {} is not safe: {reason}; give a directory of your own with mode 0700", path.display())]
+    #[error("the cache at {} is not safe: {reason}; give a new one that only you can enter", path.display())]
     Unsafe {
         /// The directory.
         path: PathBuf,
@@ -93,7 +93,7 @@ impl Cache {
     /// The entry of a component, and the size of the file it was compiled from.
     pub(crate) fn load(&self, engine: &Engine, digest: Digest) -> Result<(Component, u64), CacheError> {
         let path = self.path(engine, digest);
-        let bytes = match std::fs::read(&path) {
+        let bytes = match directory::read_own(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(CacheError::Missing { digest });

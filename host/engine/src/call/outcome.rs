@@ -19,7 +19,8 @@ pub struct Finished<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bill {
-    /// Fuel used: about one unit an instruction.
+    /// Fuel used: about one unit an instruction. Counted up to the guest's last call or return: what a loop
+    /// burned that the clock or a cancellation ended is not in it.
     pub fuel: u64,
     /// Highest sum of memories and tables, in bytes.
     pub peak_memory_bytes: u64,

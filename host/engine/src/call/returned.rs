@@ -19,9 +19,17 @@ use leasehold_bindings::types::{
     CleanupRecord, Error, FieldError, Lease, PermanentFault, Receipt, TransientFault,
 };
 use leasehold_contract::Method;
+use leasehold_contract::text::plain;
 
 /// Highest whole number that every guest language can hold; see the contract's note on numbers.
 const NUMBER_MAX: u64 = 1 << 53;
+
+/// Characters of a code; the contract's.
+const CODE_MAX: usize = 100;
+
+/// Labels of a cleanup record, and characters of each part; the contract's.
+const LABELS_MAX: usize = 16;
+const LABEL_CHARS_MAX: usize = 200;
 
 /// An answer whose every field can be checked.
 pub trait Returned {
@@ -67,6 +75,15 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// A code that scripts and metrics use.
+    fn code(&mut self, field: &'static str, text: &str) {
+        let good = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
+        if text.is_empty() || text.len() > CODE_MAX || !text.bytes().all(good) {
+            let shown = plain(text, CODE_MAX);
+            self.malformed(field, format!("`{shown}` is no code: 1 to {CODE_MAX} of a-z, 0-9 and `_`"));
+        }
+    }
+
     fn message(&mut self, field: &'static str, text: &str) {
         self.size(Limit::Message, field, text.len());
     }
@@ -77,7 +94,8 @@ impl<'a> Check<'a> {
         if self.fault.is_none()
             && let Err(error) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text)
         {
-            self.malformed(field, format!("is no JSON object: {error}"));
+            // The parser quotes what it found.
+            self.malformed(field, plain(&format!("is no JSON object: {error}"), 300));
         }
     }
 
@@ -138,7 +156,7 @@ impl Returned for Error {
                 check.message("error.transient.message", message);
             }
             Error::Failed(PermanentFault { code, message }) => {
-                check.id("error.failed.code", code);
+                check.code("error.failed.code", code);
                 check.message("error.failed.message", message);
             }
         }
@@ -159,7 +177,7 @@ impl Returned for ProbeReport {
         check.items("diagnostics", self.diagnostics.len());
         for Diagnostic { message, code, details, .. } in &self.diagnostics {
             check.message("diagnostics.message", message);
-            code.iter().for_each(|code| check.id("diagnostics.code", code));
+            code.iter().for_each(|code| check.code("diagnostics.code", code));
             check.metadata("diagnostics.details", details.as_deref());
         }
     }
@@ -177,11 +195,15 @@ impl Returned for CleanupRecord {
     fn check(&self, check: &mut Check<'_>) {
         check.id("cleanup.creation-name", &self.creation_name);
         self.observed_id.iter().for_each(|id| check.id("cleanup.observed-id", id));
-        check.id("cleanup.account-fingerprint", &self.account_fingerprint);
-        check.items("cleanup.labels", self.labels.len());
-        for (key, value) in &self.labels {
-            check.id("cleanup.labels", key);
-            check.message("cleanup.labels", value);
+        let hex = |c: u8| c.is_ascii_digit() || matches!(c, b'a'..=b'f');
+        if self.account_fingerprint.len() != 64 || !self.account_fingerprint.bytes().all(hex) {
+            check.malformed("cleanup.account-fingerprint", "must be 64 lower-case hex digits".into());
+        }
+        let long = |text: &String| text.is_empty() || text.chars().count() > LABEL_CHARS_MAX;
+        if self.labels.len() > LABELS_MAX || self.labels.iter().any(|(key, value)| long(key) || long(value)) {
+            let message =
+                format!("must be at most {LABELS_MAX}, each part of 1 to {LABEL_CHARS_MAX} characters");
+            check.malformed("cleanup.labels", message);
         }
     }
 }
@@ -231,8 +253,12 @@ impl Returned for Workspace {
     fn check(&self, check: &mut Check<'_>) {
         check.message("cwd", &self.cwd);
         // The host makes paths from it; a relative one or the root would name something else entirely.
-        if !self.cwd.starts_with('/') || self.cwd.trim_matches('/').is_empty() {
-            check.malformed("cwd", "must be an absolute path below the root".into());
+        let mut parts = self.cwd.split('/').filter(|part| !part.is_empty()).peekable();
+        let below_root = self.cwd.starts_with('/') && parts.peek().is_some();
+        if !below_root || parts.any(|part| matches!(part, "." | "..")) || self.cwd.contains(char::is_control)
+        {
+            let message = "must be an absolute path below the root, without `.`, `..` and control characters";
+            check.malformed("cwd", message.into());
         }
         check.metadata("metadata", self.metadata.as_deref());
     }
@@ -328,7 +354,18 @@ mod tests {
 
     #[test]
     fn a_workspace_is_never_the_root_directory() {
-        for (cwd, good) in [("/work", true), ("/", false), ("//", false), ("work", false), ("", false)] {
+        for (cwd, good) in [
+            ("/work", true),
+            ("/work/a..b/", true),
+            ("/", false),
+            ("//", false),
+            ("/..", false),
+            ("/.", false),
+            ("/a/../..", false),
+            ("/a\n", false),
+            ("work", false),
+            ("", false),
+        ] {
             let workspace = Workspace { cwd: cwd.into(), metadata: None };
             let checked = Check::run(Method::RealizeWorkspace, &Limits::default(), &workspace);
             assert_eq!(checked.is_ok(), good, "{cwd:?}");

@@ -51,7 +51,7 @@ pub(crate) async fn run<H: Hook>(
         biased;
         () = cancel.cancelled() => return unpaid(CallError::Cancelled),
         () = tokio::time::sleep_until(deadline.into()) => return unpaid(wall(limits)),
-        place = provider.engine().place() => place,
+        place = provider.engine().places(provider.places()) => place,
     };
     let _awake = provider.engine().awake();
     let mut store = match store(provider, H::METHOD, &context, limits, cancel.clone(), deadline) {

@@ -3,6 +3,7 @@
 
 use crate::call::CallState;
 use leasehold_bindings::imports::log::{Host, Level};
+use leasehold_contract::text::plain;
 
 /// Fields of one line that are kept; a line with more is a payload, not a line.
 const FIELDS_MAX: usize = 32;
@@ -48,38 +49,5 @@ impl Host for CallState {
             }
         }
         Ok(())
-    }
-}
-
-/// The text cut to `max` bytes, with control characters, newlines included, escaped.
-fn plain(text: &str, max: usize) -> String {
-    let cut = text.floor_char_boundary(max.min(text.len()));
-    let mut plain = String::with_capacity(cut);
-    for character in text[..cut].chars() {
-        match character.is_control() {
-            true => plain.extend(character.escape_default()),
-            false => plain.push(character),
-        }
-    }
-    if cut < text.len() {
-        plain.push('…');
-    }
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plain;
-
-    #[test]
-    fn a_line_stays_one_line_and_moves_no_cursor() {
-        for (text, max, expected) in [
-            ("plain äß", 100, "plain äß"),
-            ("two\nlines", 100, "two\\nlines"),
-            ("\u{1b}[2Jgone", 100, "\\u{1b}[2Jgone"),
-            ("äää", 3, "ä…"),
-        ] {
-            assert_eq!(plain(text, max), expected);
-        }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::name::Name;
 use super::print;
-use leasehold_bindings::shape::{Case, Field, Function, Shape};
+use leasehold_bindings::shape::{CONTRACT, Case, Field, Function, Shape};
 use leasehold_contract::Difference;
 use wasmtime::Engine;
 use wasmtime::component::ResourceType;
@@ -14,17 +14,22 @@ use wasmtime::component::types::{ComponentFunc, ComponentInstance, ComponentItem
 
 /// Names of the resources a component knows. The type itself carries none.
 #[derive(Debug, Default)]
-pub(super) struct Resources(Vec<(ResourceType, String)>);
+pub(super) struct Resources(Vec<(ResourceType, &'static str)>);
 
 impl Resources {
-    /// Takes in the resources of an imported or exported interface.
+    /// Takes in the resources of an imported or exported interface. Only those that the contract has can be
+    /// asked for, so a component's own thousands are passed over.
     pub(super) fn learn(&mut self, engine: &Engine, interface: &str, instance: &ComponentInstance) {
         let bare = Name::parse(interface).bare;
-        for (name, item) in instance.exports(engine) {
-            if let ComponentItem::Resource(resource) = item.ty
+        for full in CONTRACT.resources {
+            let Some(name) = full.strip_prefix(bare).and_then(|rest| rest.strip_prefix('.')) else {
+                continue;
+            };
+            if let Some(ComponentItem::Resource(resource)) =
+                instance.get_export(engine, name).map(|item| item.ty)
                 && !self.0.iter().any(|(known, _)| *known == resource)
             {
-                self.0.push((resource, format!("{bare}.{name}")));
+                self.0.push((resource, full));
             }
         }
     }

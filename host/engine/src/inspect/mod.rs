@@ -69,7 +69,8 @@ impl Inspection {
         let mut resources = Resources::default();
         let mut imports = Vec::new();
         for (name, item) in ty.imports(engine) {
-            if let ComponentItem::ComponentInstance(instance) = &item.ty {
+            // A resource of a version that is not served is not the contract's, whatever its name.
+            if let (ComponentItem::ComponentInstance(instance), Some(_)) = (&item.ty, need(name)) {
                 resources.learn(engine, name, instance);
             }
             imports.push((name.to_owned(), item.ty));
@@ -153,7 +154,11 @@ fn verdicts(
     versions: &[(String, ComponentInstance)],
     unknown: &mut Vec<String>,
 ) -> Vec<(Method, Verdict)> {
-    let served = versions.iter().find(|(full, _)| Name::parse(full).is_served(interface.version));
+    // The very one that the engine will call: the exact version, else the latest compatible one.
+    let served = versions
+        .iter()
+        .filter(|(full, _)| Name::parse(full).is_served(interface.version))
+        .max_by_key(|(full, _)| Name::parse(full).preference(interface.version));
     // Whatever else is exported of this interface is not used, and its author should know.
     let others = versions.iter().filter(|(full, _)| served.is_none_or(|(served, _)| served != full));
     unknown.extend(others.map(|(full, _)| full.clone()));
@@ -230,7 +235,9 @@ fn root(interface: &Interface, function: &str) -> String {
 
 fn import(engine: &Engine, resources: &Resources, name: String, item: &ComponentItem) -> Import {
     let parsed = Name::parse(&name);
-    let need = match need(parsed.bare) {
+    // Only interfaces are imported by the contract; anything else of that name is something else.
+    let known = matches!(item, ComponentItem::ComponentInstance(_)).then(|| need(&name)).flatten();
+    let need = match known {
         Some(Need::Nothing) => Wanted::Nothing,
         Some(Need::AnyOf(permissions)) => Wanted::AnyOf(permissions),
         Some(Need::Never(instead)) => Wanted::Never(instead),

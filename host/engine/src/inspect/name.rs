@@ -35,6 +35,12 @@ impl<'a> Name<'a> {
             _ => false,
         }
     }
+
+    /// Orders served versions as the engine prefers them: the exact one first, then the latest.
+    pub(super) fn preference(&self, served: &str) -> (bool, Option<semver::Version>) {
+        let version = self.version.and_then(|version| semver::Version::parse(version).ok());
+        (self.version == Some(served), version)
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,14 @@
+//! Where the user's things are, by the rules of the desktop specification.
+
+use std::path::PathBuf;
+
+/// Compiled components; none without a home.
+pub(crate) fn cache() -> Option<PathBuf> {
+    Some(base("XDG_CACHE_HOME", ".cache")?.join("compiled"))
+}
+
+fn base(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute(variable).or_else(|| Some(absolute("HOME")?.join(below_home)))?;
+    Some(base.join("leasehold"))
+}

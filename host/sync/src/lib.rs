@@ -1,0 +1,32 @@
+//! Folders out to a sandbox and back.
+//!
+//! [`Tree::walk`] lists a folder by directory handle, [`outgoing`] streams it as a tar archive and learns a
+//! [`Baseline`], [`incoming`] takes an untrusted archive apart into a staging directory, and [`merge`] puts
+//! what the sandbox changed into the folder where the host did not change it too.
+//!
+//! Nothing here knows a lease or WebAssembly: callers pass plain byte streams. The blocking work runs on
+//! tokio's blocking threads, so [`outgoing`], [`incoming`] and [`merge`] want a tokio runtime around them, [`merge`] with its clock on.
+//! No path that came from an archive is ever resolved as a whole: every open is relative to a directory
+//! handle and follows no link.
+
+#[cfg(not(unix))]
+compile_error!("leasehold-sync needs directory handles, modes and symbolic links as Unix has them");
+
+mod archive;
+mod confine;
+mod incoming;
+mod limits;
+mod manifest;
+mod merge;
+mod outgoing;
+mod pipe;
+mod rule;
+mod tree;
+
+pub use incoming::{ReceiveError, Received, incoming};
+pub use limits::{ENTRIES, Limits, NAME_BYTES, PATH_BYTES};
+pub use manifest::{Baseline, Entry, Kind, Manifest, Timestamp};
+pub use merge::{Conflict, MergeError, MergeReport, merge};
+pub use outgoing::{Outgoing, SendError, Summary, outgoing};
+pub use rule::Rule;
+pub use tree::{HEAVY, RESERVED, Rules, Tree, WalkError, WalkOptions};

@@ -1,0 +1,95 @@
+//! One pass over a folder, each directory opened by handle.
+
+use super::{Found, FoundKind, Rules, Tree, WalkError, WalkOptions, ignores, mtime};
+use crate::confine::{became_other, open_directory, open_root};
+use crate::limits::{DEPTH, PATH_BYTES};
+use crate::manifest::MODE_MASK;
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+pub(super) fn walk(folder: &Path, options: WalkOptions) -> Result<Tree, WalkError> {
+    let root = open_root(folder).map_err(|source| WalkError::Open { path: folder.into(), source })?;
+    let ignores = if options.skip_ignored { ignores::Ignores::above(folder) } else { Default::default() };
+    let rules = Rules { heavy: options.skip_heavy, git: options.skip_git, ignores };
+    let mut tree = Tree { root, path: folder.into(), found: Vec::new(), rules, skipped: 0 };
+    // No handle is kept for a directory that waits, so that depth costs none.
+    let mut waiting = vec![PathBuf::new()];
+    while let Some(directory) = waiting.pop() {
+        let first = tree.found.len();
+        list(&mut tree, &directory, options)?;
+        let inner = tree.found.get(first..).unwrap_or_default().iter().rev();
+        waiting
+            .extend(inner.filter(|found| found.kind == FoundKind::Directory).map(|found| found.path.clone()));
+    }
+    Ok(tree)
+}
+
+fn list(tree: &mut Tree, directory: &Path, options: WalkOptions) -> Result<(), WalkError> {
+    let folder = tree.path.clone();
+    let fail = |path: &Path| {
+        let path = folder.join(path);
+        move |source: io::Error| match became_other(&source) {
+            true => WalkError::Changed { path },
+            false => WalkError::Read { path, source },
+        }
+    };
+    let handle = open_directory(&tree.root, directory).map_err(fail(directory))?;
+    if options.skip_ignored
+        && let Some(text) = ignores::read(&handle)
+    {
+        tree.rules.add_ignore_file(directory.into(), &text);
+    }
+    for name in names(&handle).map_err(fail(directory))? {
+        let path = directory.join(&name);
+        let status = match statat(&handle, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(status) => status,
+            // Gone since it was listed, so it is not part of the folder.
+            Err(Errno::NOENT) => continue,
+            Err(errno) => return Err(fail(&path)(errno.into())),
+        };
+        let file_type = FileType::from_raw_mode(status.st_mode);
+        if tree.rules.leaves_out(&path, file_type == FileType::Directory) {
+            continue;
+        }
+        let kind = match file_type {
+            FileType::Directory => FoundKind::Directory,
+            FileType::RegularFile => FoundKind::File,
+            FileType::Symlink => FoundKind::Link,
+            _ => {
+                tree.skipped += 1;
+                continue;
+            }
+        };
+        if path.as_os_str().as_bytes().len() > PATH_BYTES {
+            return Err(WalkError::TooLong { path: folder.join(path), limit: PATH_BYTES });
+        }
+        if path.components().count() > DEPTH {
+            return Err(WalkError::TooDeep { path: folder.join(path), limit: DEPTH });
+        }
+        if tree.found.len() == options.max_entries {
+            return Err(WalkError::TooMany { path: folder, limit: options.max_entries });
+        }
+        let size = if kind == FoundKind::File { u64::try_from(status.st_size).unwrap_or(0) } else { 0 };
+        let mode = status.st_mode & MODE_MASK;
+        tree.found.push(Found { path, kind, mode, size, mtime: mtime(&status) });
+    }
+    Ok(())
+}
+
+/// The names of a directory, sorted, so that the same folder makes the same archive.
+fn names(handle: &OwnedFd) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(handle.as_fd())? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(OsString::from_vec(name));
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
