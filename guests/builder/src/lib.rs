@@ -6,6 +6,7 @@
 //!
 //! Nothing here is part of the product; it runs on the machine of somebody who changes Leasehold.
 
+pub mod embed;
 pub mod generated;
 pub mod layout;
 pub mod rust;

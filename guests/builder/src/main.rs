@@ -4,9 +4,10 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::{env, io};
 
-const USAGE: &str = "usage: leasehold-builder build|verify|where
+const USAGE: &str = "usage: leasehold-builder build|embed|verify|where
 
   build   build guests and fixtures into components (`cargo guests`)
+  embed   take the providers that are shipped inside the host over into it
   verify  build, lint, document and test everything (`cargo verify`)
   where   print the directory of the components";
 
@@ -15,6 +16,9 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["build"] => leasehold_builder::build_all().and_then(|built| print(&built.to_string())),
+        ["embed"] => {
+            leasehold_builder::build_all().and_then(|_| leasehold_builder::embed::embed()).map(|()| 0)
+        }
         ["where"] => print(&leasehold_builder::guests_dir().display().to_string()),
         ["verify"] => leasehold_builder::verify::run(),
         _ => {

@@ -1,6 +1,13 @@
 //! Where the user's things are, by the rules of the desktop specification.
 
+use anyhow::Context;
 use std::path::PathBuf;
+
+/// Leases and jails.
+pub(crate) fn state() -> anyhow::Result<PathBuf> {
+    let found = base("XDG_STATE_HOME", ".local/state");
+    found.context("there is no place for leases: set HOME, or XDG_STATE_HOME to a directory of yours")
+}
 
 /// Compiled components; none without a home.
 pub(crate) fn cache() -> Option<PathBuf> {

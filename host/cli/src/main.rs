@@ -8,6 +8,9 @@ mod inspect;
 mod limits;
 mod load;
 mod narrowing;
+mod reconcile;
+mod run;
+mod settings;
 mod table;
 
 use clap::{Parser, Subcommand};
@@ -21,7 +24,7 @@ Exit codes:
   0  the command did what was asked
   1  what was asked about failed, or some input could not be read
   2  wrong usage: unknown command, option or argument
-  Others are reserved.";
+  `run` ends with the command's own code, or 124 to 127; see `leasehold run --help`.";
 
 /// Runs sandbox providers as WebAssembly components.
 #[derive(Parser)]
@@ -33,6 +36,8 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(run::Run),
+    Reconcile(reconcile::Reconcile),
     Inspect(inspect::Inspect),
     Capabilities(capabilities::Capabilities),
     Limits(limits::Limits),
@@ -48,6 +53,8 @@ fn main() -> ExitCode {
         .with_target(false)
         .init();
     let result = match CommandLine::parse().command {
+        Command::Run(run) => run.run(),
+        Command::Reconcile(reconcile) => reconcile.run(),
         Command::Inspect(inspect) => inspect.run(),
         Command::Capabilities(capabilities) => capabilities.run(),
         Command::Limits(limits) => limits.run(),
@@ -61,7 +68,7 @@ fn main() -> ExitCode {
 }
 
 /// An error with its causes, each said once, and with nothing in it that a terminal would act on.
-fn told(error: &anyhow::Error) -> String {
+pub(crate) fn told(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if !text.contains(&cause) {

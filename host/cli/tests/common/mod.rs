@@ -1,5 +1,6 @@
 //! Runs the real binary in a directory of its own.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![allow(dead_code, reason = "each file of tests uses what it needs")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,230 @@
+//! `leasehold run`: one command in a sandbox, with the folder it is about.
+
+mod ending;
+mod folder;
+mod streams;
+
+use crate::home;
+use crate::settings::Settings;
+use anyhow::Context;
+use clap::Args;
+use ending::Ending;
+use leasehold::contract::text::plain;
+use leasehold::{Command, For, Isolation, Layer, Leasehold, MergeReport, Session};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Runs a command in a sandbox and brings what it changed back
+///
+/// Leases a sandbox, takes the current folder in (without heavy directories and what .gitignore names),
+/// runs the command in it with its output as it comes, brings changed files back, and lets the sandbox go.
+/// The exit code is the command's; 124 after a timeout, 127 when the program is not there, 126 when it
+/// cannot be executed, 128 plus the signal when a signal ended it, 125 when Leasehold itself failed.
+#[derive(Args)]
+pub(crate) struct Run {
+    /// Provider to lease from.
+    #[arg(long, value_name = "NAME", default_value = leasehold::LOCAL_PROVIDER, conflicts_with = "environment")]
+    provider: String,
+    /// Environment of leasehold.toml to lease from.
+    #[arg(long, value_name = "NAME")]
+    environment: Option<String>,
+    /// Folder to take in and bring back [default: the current one].
+    #[arg(long, value_name = "DIR", conflicts_with = "no_sync")]
+    sync: Option<PathBuf>,
+    /// Take no folder in.
+    #[arg(long)]
+    no_sync: bool,
+    /// Variable for the command.
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+    /// Time the command may take, for example 90s, 10m, 2h [default: 4h].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Do without a layer of isolation that this machine refuses.
+    #[arg(long = "without", value_name = "LAYER", value_parser = layer)]
+    without: Vec<Layer>,
+    /// Settings file [default: leasehold.toml, when it is there].
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+    /// The command and its arguments.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Run {
+    /// Runs the command. Whatever fails before it runs ends with 125.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let ended = runtime.block_on(self.lease_and_run());
+        // A thread that still waits for standard input would hold the process up.
+        runtime.shutdown_background();
+        Ok(match ended {
+            Ok(ending) => ending.code(),
+            Err(error) => {
+                let _ = writeln!(std::io::stderr().lock(), "leasehold: {}", crate::told(&error));
+                ExitCode::from(ending::OURS)
+            }
+        })
+    }
+
+    async fn lease_and_run(self) -> anyhow::Result<Ending> {
+        let folder = folder::choose(self.sync.clone(), self.no_sync)?;
+        let argv = self.command.iter().map(text).collect::<anyhow::Result<Vec<_>>>()?;
+        let settings = Settings::read(self.settings.as_deref())?;
+        let environment = settings.environment(self.environment.as_deref(), &self.provider)?;
+        let isolation = self.without.iter().try_fold(Isolation::default(), |all, layer| all.waive(*layer))?;
+        let runtime =
+            settings.install(Leasehold::builder(home::state()?).isolation(isolation))?.build().await?;
+
+        let cancel = CancellationToken::new();
+        let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+        let acquiring = environment.acquire(&runtime, For::default());
+        let session = tokio::select! {
+            session = acquiring => session?,
+            () = cancel.cancelled() => {
+                runtime.idle().await;
+                return Ok(Ending::Cancelled);
+            }
+        };
+        let command = Command { argv, cwd: None, env: self.env, timeout: self.timeout };
+        let ended = in_session(&session, command, folder, &cancel).await;
+        let released = session.release().await;
+        runtime.idle().await;
+        signals.abort();
+        let ending = ended?;
+        released
+            .context("the command ended, and its sandbox could not be let go; type `leasehold reconcile`")?;
+        Ok(ending)
+    }
+}
+
+async fn in_session(
+    session: &Session,
+    command: Command,
+    folder: Option<folder::Folder>,
+    cancel: &CancellationToken,
+) -> anyhow::Result<Ending> {
+    let synced = match folder {
+        None => None,
+        Some(folder) => Some(tokio::select! {
+            synced = session.sync_in(&folder.path, folder.options()) => {
+                synced.with_context(|| format!("taking {} in", folder.path.display()))?
+            }
+            () = cancel.cancelled() => return Ok(Ending::Cancelled),
+        }),
+    };
+    let (streams, output) = streams::ours();
+    let executed = session.execute(command, streams, cancel.clone()).await;
+    output.finished().await;
+    let ending = ending::of(executed)?;
+    if let Some(synced) = synced {
+        let report = session.sync_out(synced).await.context("bringing the files back")?;
+        tell(&report);
+    }
+    Ok(ending)
+}
+
+/// What a person has to know: files that both sides changed, and work that was not taken back.
+fn tell(report: &MergeReport) {
+    let mut stderr = std::io::stderr().lock();
+    let shown = |path: &Path| plain(&path.to_string_lossy(), 1_000);
+    for conflict in &report.conflicts {
+        let what = match &conflict.aside {
+            Some(aside) => format!("the sandbox's is {}", shown(aside)),
+            None => "the sandbox had deleted it".to_owned(),
+        };
+        let path = shown(&conflict.path);
+        let _ = writeln!(stderr, "leasehold: {path} changed on both sides; yours was kept, {what}");
+    }
+    if !report.left_out.is_empty() {
+        let paths: Vec<_> = report.left_out.iter().take(LEFT_OUT_SHOWN).map(|path| shown(path)).collect();
+        let more = report.left_out.len().saturating_sub(LEFT_OUT_SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let _ =
+            writeln!(stderr, "leasehold: not brought back, as it is left out: {}{more}", paths.join(", "));
+    }
+}
+
+/// Paths that were left out and are named; a build leaves thousands.
+const LEFT_OUT_SHOWN: usize = 5;
+
+async fn cancel_on_signal(cancel: CancellationToken) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
+        return;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    cancel.cancel();
+}
+
+fn text(argument: &OsString) -> anyhow::Result<String> {
+    let text = argument.to_str().map(str::to_owned);
+    text.with_context(|| format!("argument {argument:?} is not UTF-8, which a provider cannot be given"))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(good) {
+        return Err(format!("`{name}` cannot name a variable: use letters, digits and `_`"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a time such as 90s, 10m or 2h, not `{text}`");
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let number: f64 = number.parse().map_err(|_| expected())?;
+    let seconds = match unit {
+        "ms" => number / 1e3,
+        "" | "s" => number,
+        "m" => number * 60.0,
+        "h" => number * 3_600.0,
+        _ => return Err(expected()),
+    };
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err(expected()),
+    }
+}
+
+fn layer(text: &str) -> Result<Layer, String> {
+    let names = || Layer::ALL.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Layer::from_name(text).ok_or_else(|| format!("there is no layer `{text}`; there are {}", names()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        for (text, expected) in
+            [("90s", 90_000), ("10m", 600_000), ("2h", 7_200_000), ("1.5", 1_500), ("5ms", 5)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(expected)), "{text}");
+        }
+        for text in ["", "0", "-1s", "10 m", "1d", "nan", "1e3s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_have_names_that_shells_know() {
+        assert_eq!(variable("A_1=b=c"), Ok(("A_1".into(), "b=c".into())));
+        for text in ["A", "=b", "1A=b", "A-B=c", "A B=c"] {
+            assert!(variable(text).is_err(), "{text}");
+        }
+    }
+}

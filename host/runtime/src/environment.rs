@@ -1,0 +1,77 @@
+//! A configured provider, from which leases are acquired.
+
+use crate::error::Error;
+use crate::runtime::Leasehold;
+use crate::session::Session;
+use leasehold_contract::Method;
+use leasehold_contract::budget::{BudgetRequest, budget};
+use leasehold_contract::declaration::DriverKind;
+use leasehold_lease::{Retention, Wanted, Wishes};
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// A provider, and how it is to be used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Environment {
+    /// The environment's own name, under which leases are recorded.
+    pub name: String,
+    /// The provider's name.
+    pub provider: String,
+    /// The provider's configuration. Never holds a secret.
+    pub config: Map<String, Value>,
+}
+
+/// Who a lease is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct For {
+    /// The tenant it belongs to.
+    pub tenant: String,
+    /// The run it is for, if it is for one.
+    pub run: Option<String>,
+}
+
+impl Default for For {
+    /// The one tenant of a host that serves one person.
+    fn default() -> Self {
+        For { tenant: "local".into(), run: None }
+    }
+}
+
+impl Environment {
+    /// An environment of this provider, named like it and without configuration.
+    pub fn of(provider: impl Into<String>) -> Self {
+        let provider = provider.into();
+        Environment { name: provider.clone(), provider, config: Map::new() }
+    }
+
+    /// Acquires a lease that ends with its run.
+    ///
+    /// Dropping the future undoes it. A lease whose host dies is ended by [`Leasehold::reconcile`].
+    ///
+    /// # Errors
+    /// When there is no such provider, or it does not supply a sandbox.
+    pub async fn acquire(&self, runtime: &Leasehold, who: For) -> Result<Session, Error> {
+        let provider = runtime.provider(&self.provider)?;
+        let request = BudgetRequest {
+            requested_ms: None,
+            config: &self.config,
+            declared_acquire_ms: None,
+            kind: DriverKind::SandboxProvider,
+        };
+        let wanted = Wanted {
+            environment: self.name.clone(),
+            provider: self.provider.clone(),
+            driver: self.provider.clone(),
+            digest: provider.provider.digest().to_string(),
+            tenant: who.tenant,
+            run: who.run,
+            retention: Retention::Ephemeral,
+            config: Value::Object(self.config.clone()).to_string(),
+            wishes: Wishes::default(),
+            budget: Duration::from_millis(budget(Method::AcquireLease, &request).timeout_ms),
+        };
+        let leases = runtime.leases().clone();
+        let lease = leases.acquire(provider.clone(), wanted).await?;
+        Ok(Session { environment: self.clone(), provider, leases, lease })
+    }
+}

@@ -1,0 +1,40 @@
+//! Sandboxes for host applications, from verified WebAssembly providers.
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), leasehold::Error> {
+//! use leasehold::{Environment, For, Leasehold, WalkOptions};
+//!
+//! let runtime = Leasehold::builder("/var/lib/my-app/leasehold").build().await?;
+//! let session = Environment::of("local").acquire(&runtime, For::default()).await?;
+//! let synced = session.sync_in(".".as_ref(), WalkOptions::default()).await?;
+//! // … session.execute(command, streams, cancel) …
+//! session.sync_out(synced).await?;
+//! session.release().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Every future may be dropped at any await. A lease is written down before a provider is asked for it, so
+//! a host that dies leaves nothing that [`Leasehold::reconcile`] does not find.
+
+mod content;
+mod convert;
+mod environment;
+mod error;
+mod id;
+mod provider;
+mod runtime;
+mod session;
+
+pub use environment::{Environment, For};
+pub use error::Error;
+pub use leasehold_authority::jail::{Isolation, Layer};
+pub use leasehold_contract as contract;
+pub use leasehold_contract::authority::Permission;
+pub use leasehold_engine as engine;
+pub use leasehold_engine::bindings::exports::execute::Exit;
+pub use leasehold_engine::{Bill, Limit, Limits};
+pub use leasehold_lease::{Filter, Lease, Report, State};
+pub use leasehold_sync::{MergeReport, WalkOptions};
+pub use runtime::{Builder, LOCAL_PROVIDER, Leasehold};
+pub use session::{Command, Session, Streams, Synced};

@@ -1,0 +1,108 @@
+//! A provider as the lease crate calls it: each method a hook of the engine.
+
+use crate::convert;
+use leasehold_contract::Method;
+use leasehold_engine::bindings::types::Context as CallContext;
+use leasehold_engine::hook::{AcquireLease, DestroyLease, FindLease, Hook, ReleaseLease};
+use leasehold_engine::{CallOptions, Finished, Limit, Limits, Provider};
+use leasehold_lease::{
+    AcquireFailure, AcquireRequest, Answer, Context, DestroyFailure, DestroyTarget, Fault, Finding,
+    ProviderLease, Receipt, ReleaseRequest,
+};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// An installed provider, ready to be called.
+#[derive(Clone, Debug)]
+pub(crate) struct Installed {
+    pub(crate) provider: Provider,
+    pub(crate) limits: Limits,
+}
+
+impl Installed {
+    /// Whether the component really has this method.
+    pub(crate) fn has(&self, method: Method) -> bool {
+        self.provider.inspection().verification().has(method)
+    }
+
+    /// Calls a method within this time.
+    pub(crate) async fn call<H: Hook>(
+        &self,
+        hook: H,
+        context: CallContext,
+        time: Duration,
+        cancel: CancellationToken,
+    ) -> Finished<H::Answer> {
+        let ceiling = Limit::Wall.info().ceiling;
+        let wall = u64::try_from(time.as_millis()).unwrap_or(ceiling).clamp(1, ceiling);
+        let limits = self.limits.clone().with(Limit::Wall, wall).unwrap_or_else(|_| self.limits.clone());
+        self.provider.call(hook, context, &CallOptions { limits, cancel }).await
+    }
+
+    /// Calls a method for the lease crate: what the guest answered, or the fault that ended the call.
+    async fn answered<H: Hook>(&self, hook: H, context: Context) -> Result<H::Answer, Fault> {
+        let time = context.remaining;
+        let finished = self.call(hook, call_context(context), time, CancellationToken::new()).await;
+        finished.answer.map_err(|error| convert::ended(&error))
+    }
+}
+
+impl leasehold_lease::Provider for Installed {
+    fn acquire(
+        &self,
+        context: Context,
+        request: AcquireRequest,
+    ) -> Answer<'_, Result<ProviderLease, AcquireFailure>> {
+        Box::pin(async move {
+            let hook = AcquireLease { request: convert::acquire_request(request) };
+            match self.answered(hook, context).await {
+                Ok(answer) => answer.map(convert::provider_lease).map_err(convert::acquire_failure),
+                Err(fault) => Err(AcquireFailure { fault, diagnostic: None, cleanup: None }),
+            }
+        })
+    }
+
+    fn find(&self, context: Context, creation_name: String) -> Answer<'_, Result<Finding, Fault>> {
+        Box::pin(async move {
+            let answer = self.answered(FindLease { creation_name }, context).await?;
+            answer.map(convert::finding).map_err(convert::fault)
+        })
+    }
+
+    fn release(&self, context: Context, request: ReleaseRequest) -> Answer<'_, Result<Receipt, Fault>> {
+        Box::pin(async move {
+            let hook = ReleaseLease { request: convert::release_request(request) };
+            let answer = self.answered(hook, context).await?;
+            answer.map(convert::receipt).map_err(convert::fault)
+        })
+    }
+
+    fn destroy(
+        &self,
+        context: Context,
+        target: DestroyTarget,
+    ) -> Answer<'_, Result<Receipt, DestroyFailure>> {
+        Box::pin(async move {
+            let hook = DestroyLease { target: convert::destroy_target(target) };
+            match self.answered(hook, context).await {
+                Ok(answer) => answer.map(convert::receipt).map_err(convert::destroy_failure),
+                Err(fault) => Err(DestroyFailure { fault, cleanup: None }),
+            }
+        })
+    }
+}
+
+/// The context of one call. Every call has an id of its own; the engine says how much time is left.
+fn call_context(context: Context) -> CallContext {
+    let Context { driver, tenant, environment, run, config, .. } = context;
+    CallContext {
+        driver_key: driver,
+        tenant,
+        environment_id: environment,
+        run_id: run,
+        invocation_id: crate::id::random("call"),
+        config,
+        remaining_ms: 0,
+        trace_parent: None,
+    }
+}

@@ -1,0 +1,150 @@
+//! The embedding interface, in real sandboxes.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use bytes::Bytes;
+use leasehold::{Command, Environment, Exit, For, Leasehold, Session, Streams, WalkOptions};
+use std::fs;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+async fn session(directory: &TempDir) -> (Leasehold, Session) {
+    let runtime = Leasehold::builder(directory.path().join("state")).build().await.unwrap();
+    let session = Environment::of("local").acquire(&runtime, For::default()).await.unwrap();
+    (runtime, session)
+}
+
+fn command(script: &str) -> Command {
+    Command { argv: ["sh", "-c", script].map(String::from).to_vec(), ..Command::default() }
+}
+
+fn streams() -> (Streams, mpsc::Receiver<Bytes>) {
+    let (output, lines) = mpsc::channel(16);
+    let (error, _) = mpsc::channel(16);
+    (Streams { input: Box::new(tokio::io::empty()), output, error }, lines)
+}
+
+/// Runs a command to its end; how it ended, and what it wrote.
+async fn run(session: &Session, script: &str) -> (Exit, String) {
+    let (streams, mut lines) = streams();
+    let reading = tokio::spawn(async move {
+        let mut text = Vec::new();
+        while let Some(piece) = lines.recv().await {
+            text.extend_from_slice(&piece);
+        }
+        String::from_utf8(text).unwrap()
+    });
+    let (exit, _) = session.execute(command(script), streams, CancellationToken::new()).await.unwrap();
+    (exit, reading.await.unwrap())
+}
+
+fn code(exit: &Exit) -> Option<i32> {
+    match exit {
+        Exit::Exited(code) => Some(*code),
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_command_answers_beside_a_long_one_that_streams() {
+    let directory = TempDir::new().unwrap();
+    let (_runtime, session) = session(&directory).await;
+    let (streams, mut lines) = streams();
+    let cancel = CancellationToken::new();
+    let long = session.execute(command("echo started; sleep 3600"), streams, cancel.clone());
+    let beside = async {
+        assert_eq!(lines.recv().await.unwrap(), "started\n");
+        for _ in 0..5 {
+            let (exit, text) = run(&session, "echo short").await;
+            assert_eq!((code(&exit), text.as_str()), (Some(0), "short\n"));
+        }
+        cancel.cancel();
+    };
+    let (long, ()) = tokio::join!(long, beside);
+    assert!(matches!(long, Err(leasehold::Error::Call(leasehold::engine::CallError::Cancelled))));
+    session.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_command_left_in_the_background_lives_until_the_lease_ends_and_no_longer() {
+    let directory = TempDir::new().unwrap();
+    let (_runtime, session) = session(&directory).await;
+    let script = "sh -c 'echo $$ > pid; exec sleep 3603' >/dev/null 2>&1 & while ! [ -s pid ]; do :; done";
+    assert_eq!(code(&run(&session, script).await.0), Some(0));
+    assert_eq!(code(&run(&session, "kill -0 $(cat pid)").await.0), Some(0));
+    assert!(alive("3603"));
+    session.release().await.unwrap();
+    assert!(!alive("3603"));
+}
+
+fn alive(mark: &str) -> bool {
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| fs::read(entry.unwrap().path().join("cmdline")).ok())
+        .any(|line| line.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_runtimes_in_one_process_and_two_leases_of_one_do_not_see_each_other() {
+    let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let (runtime, first) = session(&one).await;
+    let second = Environment::of("local").acquire(&runtime, For::default()).await.unwrap();
+    let (_runtime, third) = session(&other).await;
+    run(&first, "echo first > mine").await;
+    for session in [&second, &third] {
+        assert_eq!(run(session, "ls; ls /tmp").await.1, "");
+    }
+    for session in [first, second, third] {
+        session.release().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_both_sides_changed_is_kept_and_the_sandboxes_put_beside_it() {
+    let directory = TempDir::new().unwrap();
+    let folder = directory.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("file"), "before").unwrap();
+    let (_runtime, session) = session(&directory).await;
+    let synced = session.sync_in(&folder, WalkOptions::default()).await.unwrap();
+    run(&session, "echo sandbox > file").await;
+    fs::write(folder.join("file"), "host").unwrap();
+    let report = session.sync_out(synced).await.unwrap();
+    session.release().await.unwrap();
+    assert_eq!(fs::read_to_string(folder.join("file")).unwrap(), "host");
+    let aside = report.conflicts[0].aside.as_ref().unwrap();
+    assert_eq!(fs::read_to_string(folder.join(aside)).unwrap(), "sandbox\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_return_that_breaks_a_rule_leaves_the_folder_as_it_was() {
+    let directory = TempDir::new().unwrap();
+    let folder = directory.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("file"), "kept").unwrap();
+    let (_runtime, session) = session(&directory).await;
+    let synced = session.sync_in(&folder, WalkOptions::default()).await.unwrap();
+    run(&session, "ln -s /etc escape").await;
+    session.sync_out(synced).await.unwrap_err();
+    session.release().await.unwrap();
+    assert_eq!(fs::read_to_string(folder.join("file")).unwrap(), "kept");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn the_example_does_the_main_job() {
+    let directory = TempDir::new().unwrap();
+    let folder = directory.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    let mut example = std::env::current_exe().unwrap();
+    example.pop();
+    example.pop();
+    example.push("examples/main_job");
+    let output = std::process::Command::new(example)
+        .args([&directory.path().join("state"), &folder])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("Linux leasehold ") && text.contains("1 files added"), "{text}");
+    assert_eq!(fs::read_to_string(folder.join("listing.txt")).unwrap(), "listing.txt\n");
+}
