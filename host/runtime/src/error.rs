@@ -66,6 +66,12 @@ pub enum Error {
         /// The method.
         method: Method,
     },
+    /// A variable that no shell could name.
+    #[error("`{name}` cannot name a variable: use letters, digits and `_`, not beginning with a digit")]
+    VariableName {
+        /// The name.
+        name: String,
+    },
     /// The call gave no answer.
     #[error(transparent)]
     Call(#[from] CallError),

@@ -130,7 +130,8 @@ impl Session {
         let mapping = Outbound {
             source_path: WORKSPACE.into(),
             kind: MappingKind::Directory,
-            exclude: HEAVY.iter().map(|name| (*name).to_owned()).collect(),
+            // What they hold, not what is called like them: a file of that name was sent and must come back.
+            exclude: HEAVY.iter().map(|name| format!("{name}/*")).collect(),
             follow_symlinks: false,
             sink,
         };
@@ -162,6 +163,9 @@ impl Session {
     ) -> Result<(Exit, Bill), Error> {
         self.needs(&[Method::Execute])?;
         let Command { argv, cwd, env, timeout } = command;
+        if let Some((name, _)) = env.iter().find(|(name, _)| !names_a_variable(name)) {
+            return Err(Error::VariableName { name: name.clone() });
+        }
         let timeout = timeout.unwrap_or(BACKSTOP);
         let request = ExecuteRequest {
             lease: self.provider_lease(),
@@ -236,6 +240,12 @@ impl Session {
         };
         self.provider.call(hook, context, time, cancel).await
     }
+}
+
+/// The contract's rule for names of variables; providers put them into shells.
+fn names_a_variable(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(good)
 }
 
 /// An id that says nothing of what is moved.

@@ -131,6 +131,73 @@ async fn a_return_that_breaks_a_rule_leaves_the_folder_as_it_was() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_variable_that_no_shell_could_name_is_refused_before_anything_runs() {
+    let directory = TempDir::new().unwrap();
+    let (_runtime, session) = session(&directory).await;
+    for name in ["BAD-KEY", "1X", "", "A B"] {
+        let command = Command { env: vec![(name.into(), "x".into())], ..command("echo ran") };
+        let refused = session.execute(command, streams().0, CancellationToken::new()).await;
+        assert!(matches!(refused, Err(leasehold::Error::VariableName { .. })), "{name:?}");
+    }
+    session.release().await.unwrap();
+}
+
+/// The component in the repository and one built from its sources here are the same to a host.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_provider_and_one_built_now_behave_the_same() {
+    let directory = TempDir::new().unwrap();
+    let built = leasehold_builder::fixture("local").unwrap();
+    let builder = Leasehold::builder(directory.path().join("state"));
+    let runtime = builder.provider("rebuilt", built, [leasehold::Permission::Jail]).build().await.unwrap();
+    for provider in ["local", "rebuilt"] {
+        let session = Environment::of(provider).acquire(&runtime, For::default()).await.unwrap();
+        let folder = directory.path().join(provider);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("in"), "in").unwrap();
+        let synced = session.sync_in(&folder, WalkOptions::default()).await.unwrap();
+        let (exit, text) = run(&session, "cat in; echo out > out; exit 4").await;
+        assert_eq!((code(&exit), text.as_str()), (Some(4), "in"), "{provider}");
+        assert_eq!(session.sync_out(synced).await.unwrap().added, [std::path::PathBuf::from("out")]);
+        session.release().await.unwrap();
+    }
+}
+
+/// Heavy directories are left out by their names; files of those names are files like any other.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_are_called_like_a_heavy_directory_stay_and_come_back() {
+    let directory = TempDir::new().unwrap();
+    let folder = directory.path().join("folder");
+    fs::create_dir_all(folder.join("target/build")).unwrap();
+    fs::write(folder.join("build"), "kept").unwrap();
+    fs::write(folder.join("target/build/heavy"), "kept").unwrap();
+    let (_runtime, session) = session(&directory).await;
+    let synced = session.sync_in(&folder, WalkOptions::default()).await.unwrap();
+    let script = "cat build; echo new > dist; mkdir -p node_modules/a; echo x > node_modules/a/b";
+    assert_eq!(run(&session, script).await.1, "kept");
+    let report = session.sync_out(synced).await.unwrap();
+    session.release().await.unwrap();
+    assert_eq!(report.added, [std::path::PathBuf::from("dist")], "{report:?}");
+    assert!(report.deleted.is_empty(), "{report:?}");
+    for (path, content) in [("build", "kept"), ("target/build/heavy", "kept"), ("dist", "new\n")] {
+        assert_eq!(fs::read_to_string(folder.join(path)).unwrap(), content, "{path}");
+    }
+}
+
+/// What package managers leave in a folder: one file under two names.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_names_of_one_file_come_back_as_two_files() {
+    let directory = TempDir::new().unwrap();
+    let folder = directory.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    let (_runtime, session) = session(&directory).await;
+    let synced = session.sync_in(&folder, WalkOptions::default()).await.unwrap();
+    assert_eq!(code(&run(&session, "echo one > a; ln a b").await.0), Some(0));
+    session.sync_out(synced).await.unwrap();
+    session.release().await.unwrap();
+    assert_eq!(fs::read_to_string(folder.join("b")).unwrap(), "one\n");
+}
+
 #[test]
 fn the_example_does_the_main_job() {
     let directory = TempDir::new().unwrap();

@@ -50,11 +50,11 @@ pub(super) async fn archive(
 ) -> Result<Moved, JailError> {
     let mut argv = vec!["tar".to_owned(), "-cvvf".into(), "-".into(), "--format=pax".into()];
     argv.push("--quoting-style=escape".into());
+    // Two names of one file are two files, and so are a link that is followed and what it leads to:
+    // whoever receives takes no hard links.
+    argv.push("--hard-dereference".into());
     argv.extend(excludes.iter().map(|pattern| format!("--exclude={pattern}")));
-    // A link and what it leads to are one file to tar, which would pack the second as a hard link.
-    argv.extend(
-        ["--dereference", "--hard-dereference"].iter().filter(|_| follow).map(|flag| (*flag).to_owned()),
-    );
+    argv.extend(["--dereference"].iter().filter(|_| follow).map(|flag| (*flag).to_owned()));
     argv.extend(["-C".into(), path.to_owned(), ".".into()]);
     let command = Command { cwd: Some("/".into()), ..Command::new(argv) };
     let mut listing = Listing::default();
