@@ -33,7 +33,7 @@ pub use leasehold_contract as contract;
 pub use leasehold_contract::authority::Permission;
 pub use leasehold_engine as engine;
 pub use leasehold_engine::bindings::exports::execute::Exit;
-pub use leasehold_engine::{Bill, Limit, Limits};
+pub use leasehold_engine::{Allocation, Bill, Limit, Limits};
 pub use leasehold_lease::{Filter, Lease, Report, State};
 pub use leasehold_sync::{MergeReport, WalkOptions};
 pub use runtime::{Builder, LOCAL_PROVIDER, Leasehold};

@@ -5,7 +5,7 @@ use crate::provider::Installed;
 use leasehold_authority::facility::JailFacility;
 use leasehold_authority::jail::{Isolation, Jails};
 use leasehold_contract::authority::Permission;
-use leasehold_engine::{Cache, Compiled, Engine, EngineOptions, Facility, Limits};
+use leasehold_engine::{Allocation, Cache, Compiled, Engine, EngineOptions, Facility, Limits};
 use leasehold_lease::{Answer, Budgets, Lease, Leases, Options, Providers, Report, Store, Unready};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -37,6 +37,7 @@ pub struct Builder {
     cache: Option<PathBuf>,
     limits: Limits,
     isolation: Isolation,
+    allocation: Option<Allocation>,
     providers: Vec<(String, Vec<u8>, BTreeSet<Permission>)>,
 }
 
@@ -59,6 +60,13 @@ impl Builder {
         self
     }
 
+    /// How instances get their memory. A pool, which is taken where this is not set, makes calls faster and
+    /// the start of the runtime slower.
+    pub fn allocation(mut self, allocation: Allocation) -> Self {
+        self.allocation = Some(allocation);
+        self
+    }
+
     /// Installs a provider and grants it these permissions.
     pub fn provider(
         mut self,
@@ -75,16 +83,13 @@ impl Builder {
     /// # Errors
     /// When a directory cannot be used, the engine does not run here, or a provider cannot be linked.
     pub async fn build(self) -> Result<Leasehold, Error> {
-        let Builder { directory, cache, limits, isolation, mut providers } = self;
+        let Builder { directory, cache, limits, isolation, allocation, mut providers } = self;
         own(&directory)?;
         let cache = Cache::open(&cache.unwrap_or_else(|| directory.join("compiled")))?;
         let jails = Arc::new(Jails::open(&directory.join("jails"))?);
         let jail: Arc<dyn Facility> = Arc::new(JailFacility::new(jails.clone(), isolation));
-        let options = EngineOptions {
-            cache: Some(cache),
-            facilities: std::iter::once(jail).collect(),
-            ..EngineOptions::default()
-        };
+        let options =
+            EngineOptions { cache: Some(cache), facilities: std::iter::once(jail).collect(), allocation };
         providers.push((LOCAL_PROVIDER.into(), LOCAL.to_vec(), BTreeSet::from([Permission::Jail])));
         // Compiling takes its time and a thread; nobody else's.
         let install = move || install(&Engine::new(options)?, providers, &limits);
@@ -103,6 +108,7 @@ impl Leasehold {
             cache: None,
             limits: Limits::default(),
             isolation: Isolation::default(),
+            allocation: None,
             providers: Vec::new(),
         }
     }

@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use ending::Ending;
 use leasehold::contract::text::plain;
-use leasehold::{Command, For, Isolation, Layer, Leasehold, MergeReport, Session};
+use leasehold::{Allocation, Command, For, Isolation, Layer, Leasehold, MergeReport, Session};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -77,8 +77,9 @@ impl Run {
         let settings = Settings::read(self.settings.as_deref())?;
         let environment = settings.environment(self.environment.as_deref(), &self.provider)?;
         let isolation = self.without.iter().try_fold(Isolation::default(), |all, layer| all.waive(*layer))?;
-        let runtime =
-            settings.install(Leasehold::builder(home::state()?).isolation(isolation))?.build().await?;
+        // A handful of calls does not repay a pool.
+        let builder = Leasehold::builder(home::state()?).allocation(Allocation::OnDemand);
+        let runtime = settings.install(builder.isolation(isolation))?.build().await?;
 
         let cancel = CancellationToken::new();
         let signals = tokio::spawn(cancel_on_signal(cancel.clone()));

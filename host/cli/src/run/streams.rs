@@ -2,24 +2,23 @@
 
 use bytes::Bytes;
 use leasehold::Streams;
-use std::io::IsTerminal as _;
-use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use std::io::{IsTerminal as _, Write};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// Pieces of output that wait to be written; the command waits when there are more.
 const WAITING: usize = 16;
 
-/// Writes output as it comes.
+/// Writes output as it comes, each stream on a thread of its own: writing to a pipe or a terminal waits.
 pub(super) struct Output {
-    tasks: [JoinHandle<()>; 2],
+    threads: [JoinHandle<()>; 2],
 }
 
 impl Output {
     /// Waits until everything was written.
     pub(super) async fn finished(self) {
-        for task in self.tasks {
-            let _ = task.await;
+        for thread in self.threads {
+            let _ = thread.await;
         }
     }
 }
@@ -29,21 +28,21 @@ impl Output {
 pub(super) fn ours() -> (Streams, Output) {
     let (output, to_output) = mpsc::channel(WAITING);
     let (error, to_error) = mpsc::channel(WAITING);
-    let tasks = [
-        tokio::spawn(write(to_output, tokio::io::stdout())),
-        tokio::spawn(write(to_error, tokio::io::stderr())),
+    let threads = [
+        tokio::task::spawn_blocking(move || write(to_output, std::io::stdout())),
+        tokio::task::spawn_blocking(move || write(to_error, std::io::stderr())),
     ];
     let input: Box<dyn tokio::io::AsyncRead + Send + Unpin> = match std::io::stdin().is_terminal() {
         true => Box::new(tokio::io::empty()),
         false => Box::new(tokio::io::stdin()),
     };
-    (Streams { input, output, error }, Output { tasks })
+    (Streams { input, output, error }, Output { threads })
 }
 
 /// A reader that went away ends the channel, and the command learns of it as it would from a pipe.
-async fn write(mut pieces: mpsc::Receiver<Bytes>, mut to: impl AsyncWrite + Unpin) {
-    while let Some(piece) = pieces.recv().await {
-        if to.write_all(&piece).await.is_err() || to.flush().await.is_err() {
+fn write(mut pieces: mpsc::Receiver<Bytes>, mut to: impl Write) {
+    while let Some(piece) = pieces.blocking_recv() {
+        if to.write_all(&piece).and_then(|()| to.flush()).is_err() {
             return;
         }
     }
