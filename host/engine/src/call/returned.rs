@@ -355,8 +355,8 @@ mod tests {
     #[test]
     fn a_workspace_is_never_the_root_directory() {
         for (cwd, good) in [
-            ("/work", true),
-            ("/work/a..b/", true),
+            ("/workspace", true),
+            ("/workspace/a..b/", true),
             ("/", false),
             ("//", false),
             ("/..", false),
