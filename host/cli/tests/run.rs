@@ -161,6 +161,24 @@ fn output_and_errors_stay_apart_input_passes_through_and_variables_are_set() {
 }
 
 #[test]
+fn work_that_cannot_be_brought_back_is_kept_in_an_archive() {
+    let place = place();
+    let project = place.path().join("project");
+    fs::write(project.join("file"), "before").unwrap();
+    let (code, _, stderr) =
+        ran(&place, &["run", "--", "sh", "-c", "echo after > file; ln -s /etc/passwd escape"]);
+    assert_eq!(code, 125, "{stderr}");
+    assert_eq!(fs::read_to_string(project.join("file")).unwrap(), "before");
+    assert_eq!(fs::read_dir(&project).unwrap().count(), 1);
+    let (before, after) = stderr.split_once("all the sandbox held is in ").unwrap();
+    assert!(before.contains("the files could not be brought back"), "{stderr}");
+    let archive = after.split(".tar").next().unwrap().to_owned() + ".tar";
+    let listed = Command::new("tar").args(["-xOf", &archive, "./file"]).output().unwrap();
+    assert_eq!(listed.stdout, b"after\n");
+    nothing_left(&place, "no such mark");
+}
+
+#[test]
 fn nothing_of_the_host_is_seen_inside() {
     let place = place();
     let secret = place.path().join("secret");

@@ -2,6 +2,7 @@
 
 mod ending;
 mod folder;
+mod rescue;
 mod streams;
 
 use crate::home;
@@ -123,8 +124,21 @@ async fn in_session(
     output.finished().await;
     let ending = ending::of(executed)?;
     if let Some(synced) = synced {
-        let report = session.sync_out(synced).await.context("bringing the files back")?;
-        tell(&report);
+        match session.sync_out(synced).await {
+            Ok(report) => tell(&report),
+            Err(error) => {
+                // The sandbox goes, so its work must not: somebody may want it.
+                let kept = rescue::rescue(session, &home::state()?.join("rescued")).await;
+                return Err(match kept {
+                    Ok(path) => anyhow::anyhow!(error).context(format!(
+                        "the files could not be brought back; all the sandbox held is in {}",
+                        path.display()
+                    )),
+                    Err(lost) => anyhow::anyhow!(error)
+                        .context(format!("the files could not be brought back, and {lost:#}")),
+                });
+            }
+        }
     }
     Ok(ending)
 }
