@@ -62,7 +62,10 @@ impl Settings {
         let Some(name) = name else { return Ok(Environment::of(provider)) };
         let found = self.environments.get(name).with_context(|| {
             let known: Vec<_> = self.environments.keys().map(String::as_str).collect();
-            format!("there is no environment `{name}`; {FILE} has: {}", known.join(", "))
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            format!(
+                "there is no environment `{name}` (there are: {known}); add [environments.{name}] to {FILE}"
+            )
         })?;
         Ok(Environment { name: name.into(), provider: found.provider.clone(), config: found.config.clone() })
     }

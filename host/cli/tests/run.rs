@@ -105,7 +105,7 @@ fn what_fails_before_the_command_has_one_clear_message_and_code_125() {
         ),
         (
             &["run", "--environment", "nope", "--", "true"],
-            "leasehold: there is no environment `nope`; leasehold.toml has: \n",
+            "leasehold: there is no environment `nope` (there are: none); add [environments.nope] to leasehold.toml\n",
         ),
         (
             &["run", "--sync", "missing", "--", "true"],

@@ -100,6 +100,12 @@ pub enum Error {
         /// What passed through the host.
         seen: u64,
     },
+    /// Work of the host's own was cut off: its runtime ends, or it failed.
+    #[error("{doing} was cut off; the runtime is ending, or failed: try again, and report it if it stays")]
+    CutOff {
+        /// What was being done.
+        doing: &'static str,
+    },
     /// The provider claims success and has not moved everything.
     #[error("the provider ended the transfer before everything was moved; nothing was put in place")]
     Unfinished,

@@ -93,7 +93,9 @@ impl Builder {
         providers.push((LOCAL_PROVIDER.into(), LOCAL.to_vec(), BTreeSet::from([Permission::Jail])));
         // Compiling takes its time and a thread; nobody else's.
         let install = move || install(&Engine::new(options)?, providers, &limits);
-        let providers = tokio::task::spawn_blocking(install).await.map_err(|_| Error::Unfinished)??;
+        let providers = tokio::task::spawn_blocking(install)
+            .await
+            .map_err(|_| Error::CutOff { doing: "installing providers" })??;
         let store = Store::open(directory.join("leases.db"), Options::default()).await?;
         let leases = Leases::new(store, Budgets::default())?;
         Ok(Leasehold(Arc::new(Inner { providers, leases, jails })))

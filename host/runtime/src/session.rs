@@ -95,7 +95,7 @@ impl Session {
         let folder = folder.to_owned();
         let walked = folder.clone();
         let tree = tokio::task::spawn_blocking(move || Tree::walk(&walked, options)).await;
-        let (archive, summary) = outgoing(tree.map_err(|_| Error::Unfinished)??);
+        let (archive, summary) = outgoing(tree.map_err(|_| Error::CutOff { doing: "listing the folder" })??);
         let mapping = Inbound {
             target_path: WORKSPACE.into(),
             kind: MappingKind::Directory,

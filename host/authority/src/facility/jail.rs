@@ -57,15 +57,6 @@ impl View<'_> {
     fn facility(&self) -> wasmtime::Result<Arc<JailFacility>> {
         self.facility.clone().ok_or_else(|| wasmtime::format_err!("the jail is linked and not there"))
     }
-
-    /// What a source brings, on its way into a jail.
-    async fn opened(
-        &mut self,
-        content: Resource<Source>,
-    ) -> wasmtime::Result<Result<DynInputStream, JailError>> {
-        let mut source = self.table.delete(content)?;
-        Ok(source.0.tar().await.map_err(JailError::Transfer))
-    }
 }
 
 impl Host for View<'_> {
@@ -129,12 +120,9 @@ impl Host for View<'_> {
         content: Resource<Source>,
     ) -> wasmtime::Result<Result<(u64, u64), JailError>> {
         let facility = self.facility()?;
-        let content = match self.opened(content).await? {
-            Ok(content) => content,
-            Err(error) => return Ok(Err(error)),
-        };
+        let source = self.table.delete(content)?;
         let (to_jail, of_guest) = reader();
-        placed(content, to_jail, facility.jails.place(&name, &target_path, mode, of_guest)).await
+        placed(source, to_jail, facility.jails.place(&name, &target_path, mode, of_guest)).await
     }
 
     async fn place_directory(
@@ -144,12 +132,9 @@ impl Host for View<'_> {
         content: Resource<Source>,
     ) -> wasmtime::Result<Result<(u64, u64), JailError>> {
         let facility = self.facility()?;
-        let content = match self.opened(content).await? {
-            Ok(content) => content,
-            Err(error) => return Ok(Err(error)),
-        };
+        let source = self.table.delete(content)?;
         let (to_jail, of_guest) = reader();
-        placed(content, to_jail, facility.jails.extract(&name, &target_path, of_guest)).await
+        placed(source, to_jail, facility.jails.extract(&name, &target_path, of_guest)).await
     }
 
     async fn fetch_file(
@@ -208,12 +193,15 @@ async fn beside<T>(
 }
 
 async fn placed(
-    content: DynInputStream,
+    mut source: Source,
     to_jail: mpsc::Sender<io::Result<Bytes>>,
     place: impl Future<Output = Result<Moved, jail::JailError>>,
 ) -> wasmtime::Result<Result<(u64, u64), JailError>> {
-    let moving = from_guest(content, to_jail);
-    let (moved, sent) = tokio::join!(place, moving);
+    let content = match source.0.tar().await {
+        Ok(content) => content,
+        Err(error) => return Ok(Err(JailError::Transfer(error))),
+    };
+    let (moved, sent) = tokio::join!(place, from_guest(content, to_jail));
     match sent {
         Err(Broken::Trap(error)) => return Err(error),
         Err(Broken::Io(error)) => {
