@@ -17,15 +17,16 @@
 //! Every future may be dropped at any await. A lease is written down before a provider is asked for it, so
 //! a host that dies leaves nothing that [`Leasehold::reconcile`] does not find.
 
+mod builder;
 mod content;
-mod convert;
 mod environment;
 mod error;
 mod id;
-mod provider;
+mod installed;
 mod runtime;
 mod session;
 
+pub use builder::{Builder, LOCAL_PROVIDER};
 pub use environment::{Environment, For};
 pub use error::Error;
 pub use leasehold_authority::jail::{Isolation, Layer};
@@ -36,5 +37,5 @@ pub use leasehold_engine::bindings::exports::execute::Exit;
 pub use leasehold_engine::{Allocation, Bill, Limit, Limits};
 pub use leasehold_lease::{Filter, Lease, Report, State};
 pub use leasehold_sync::{MergeReport, WalkOptions};
-pub use runtime::{Builder, LOCAL_PROVIDER, Leasehold};
+pub use runtime::Leasehold;
 pub use session::{Command, Session, Streams, Synced};

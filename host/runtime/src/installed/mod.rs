@@ -1,6 +1,7 @@
 //! A provider as the lease crate calls it: each method a hook of the engine.
 
-use crate::convert;
+pub(crate) mod convert;
+
 use leasehold_contract::Method;
 use leasehold_engine::bindings::types::Context as CallContext;
 use leasehold_engine::hook::{AcquireLease, DestroyLease, FindLease, Hook, ReleaseLease};

@@ -1,0 +1,89 @@
+//! Commands.
+
+use super::Session;
+use crate::error::Error;
+use crate::installed::convert;
+use bytes::Bytes;
+use leasehold_contract::Method;
+use leasehold_engine::Bill;
+use leasehold_engine::bindings::exports::execute::{ExecuteRequest, Exit};
+use leasehold_engine::call::stream::Output;
+use leasehold_engine::hook::Execute;
+use std::time::Duration;
+use tokio::io::AsyncRead;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use wasmtime_wasi::p2::pipe::AsyncReadStream;
+
+/// A command to run.
+#[derive(Clone, Debug, Default)]
+pub struct Command {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Working directory inside the sandbox; none means the workspace.
+    pub cwd: Option<String>,
+    /// Variables to add.
+    pub env: Vec<(String, String)>,
+    /// How long it may run; none means until the backstop of four hours.
+    pub timeout: Option<Duration>,
+}
+
+/// Where a command's streams lead.
+pub struct Streams {
+    /// What it reads.
+    pub input: Box<dyn AsyncRead + Send + Unpin>,
+    /// Takes its standard output as it comes. A full channel makes the command wait.
+    pub output: mpsc::Sender<Bytes>,
+    /// Takes its standard error as it comes.
+    pub error: mpsc::Sender<Bytes>,
+}
+
+/// Time of a command without one of its own: the contract's backstop for a run in a sandbox. Hit: the
+/// command ends as if its own timeout had been reached.
+const BACKSTOP: Duration = Duration::from_secs(4 * 60 * 60);
+
+impl Session {
+    /// Runs a command to its end.
+    ///
+    /// `cancel` ends it, as does dropping the future.
+    ///
+    /// # Errors
+    /// When it could not be run; a timeout and any exit code are results.
+    pub async fn execute(
+        &self,
+        command: Command,
+        streams: Streams,
+        cancel: CancellationToken,
+    ) -> Result<(Exit, Bill), Error> {
+        self.needs(&[Method::Execute])?;
+        let Command { argv, cwd, env, timeout } = command;
+        if let Some((name, _)) = env.iter().find(|(name, _)| !names_a_variable(name)) {
+            return Err(Error::VariableName { name: name.clone() });
+        }
+        let timeout = timeout.unwrap_or(BACKSTOP);
+        let request = ExecuteRequest {
+            lease: self.provider_lease(),
+            argv,
+            cwd,
+            env,
+            timeout_ms: Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+            bypass_session: false,
+        };
+        let limits = &self.provider.limits;
+        let hook = Execute {
+            request,
+            input: Box::new(AsyncReadStream::new(streams.input)),
+            standard_output: Output::new(limits).with_live(streams.output),
+            standard_error: Output::new(limits).with_live(streams.error),
+        };
+        let finished = self.call(Method::Execute, Some(timeout), hook, cancel).await;
+        let result = finished.answer?.map_err(convert::fault)?;
+        Ok((result.exit, finished.bill))
+    }
+}
+
+/// The contract's rule for names of variables; providers put them into shells.
+fn names_a_variable(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(good)
+}

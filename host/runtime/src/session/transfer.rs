@@ -1,0 +1,114 @@
+//! Folders in and out.
+
+use super::Session;
+use crate::content::{Archive, Taken};
+use crate::error::Error;
+use crate::installed::convert;
+use leasehold_contract::Method;
+use leasehold_engine::bindings::port::{Sink, Source};
+use leasehold_engine::bindings::sync_types::{MappingKind, OperationResult};
+use leasehold_engine::hook::{Inbound, InboundOperation, Outbound, OutboundOperation, SyncIn, SyncOut};
+use leasehold_sync::{
+    Baseline, HEAVY, Limits as SyncLimits, MergeReport, Tree, WalkOptions, incoming, merge, outgoing,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::io::duplex;
+use tokio_util::sync::CancellationToken;
+
+/// Where the workspace is in a sandbox whose provider says nothing else.
+const WORKSPACE: &str = "/workspace";
+
+/// How much of an archive waits between a guest and the host.
+const PENDING: usize = 256 << 10;
+
+/// A folder that was sent in.
+#[derive(Debug)]
+pub struct Synced {
+    folder: PathBuf,
+    baseline: Arc<Baseline>,
+}
+
+impl Session {
+    /// Sends a folder to the workspace.
+    ///
+    /// # Errors
+    /// When the folder cannot be read or sent whole, or the provider's numbers are not the host's.
+    pub async fn sync_in(&self, folder: &Path, options: WalkOptions) -> Result<Synced, Error> {
+        self.needs(&[Method::SyncIn, Method::SyncOut])?;
+        let folder = folder.to_owned();
+        let walked = folder.clone();
+        let tree = tokio::task::spawn_blocking(move || Tree::walk(&walked, options)).await;
+        let (archive, summary) = outgoing(tree.map_err(|_| Error::CutOff { doing: "listing the folder" })??);
+        let mapping = Inbound {
+            target_path: WORKSPACE.into(),
+            kind: MappingKind::Directory,
+            mode: None,
+            source: Source(Box::new(Archive(Some(archive)))),
+        };
+        let operation =
+            InboundOperation { operation_id: operation_id(), mappings: vec![mapping], post_upload: vec![] };
+        let lease = self.provider_lease();
+        let hook = SyncIn { lease, operations: vec![operation] };
+        let finished = self.call(Method::SyncIn, None, hook, CancellationToken::new()).await;
+        // A folder that could not be read is the reason, whatever the provider made of it.
+        let baseline = summary.finish().await?;
+        let results = finished.answer?.map_err(convert::fault)?;
+        counted(&results, baseline.manifest.totals())?;
+        Ok(Synced { folder, baseline: Arc::new(baseline) })
+    }
+
+    /// Brings back what the sandbox changed, and puts it into the folder where the folder was not changed
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// When the provider does not deliver everything, or what it delivers breaks a rule; the folder is
+    /// then as it was.
+    pub async fn sync_out(&self, synced: Synced) -> Result<MergeReport, Error> {
+        self.needs(&[Method::SyncIn, Method::SyncOut])?;
+        let Synced { folder, baseline } = synced;
+        let limits = SyncLimits::default().beyond(&baseline.manifest);
+        let (of_guest, into) = duplex(PENDING);
+        let finished = Arc::new(AtomicBool::new(false));
+        let sink = Sink(Box::new(Taken { into: Some(into), finished: finished.clone() }));
+        let mapping = Outbound {
+            source_path: WORKSPACE.into(),
+            kind: MappingKind::Directory,
+            // What they hold, not what is called like them: a file of that name was sent and must come back.
+            exclude: HEAVY.iter().map(|name| format!("{name}/*")).collect(),
+            follow_symlinks: false,
+            sink,
+        };
+        let operation = OutboundOperation { operation_id: operation_id(), mappings: vec![mapping] };
+        let hook = SyncOut { lease: self.provider_lease(), operations: vec![operation] };
+        let call = self.call(Method::SyncOut, None, hook, CancellationToken::new());
+        let receive = incoming(of_guest, &folder, limits, Some(baseline.clone()));
+        let (call, received) = tokio::join!(call, receive);
+        let results = call.answer?.map_err(convert::fault)?;
+        let received = received?;
+        if !finished.load(Ordering::Acquire) {
+            return Err(Error::Unfinished);
+        }
+        counted(&results, received.manifest().totals())?;
+        Ok(merge(baseline, received, &folder).await?)
+    }
+}
+
+/// An id that says nothing of what is moved.
+fn operation_id() -> String {
+    crate::id::random("sync-op")
+}
+
+/// What the provider says it moved has to be what passed through the host.
+fn counted(results: &[OperationResult], (files, bytes): (u64, u64)) -> Result<(), Error> {
+    let said = results.iter().fold((0_u64, 0_u64), |(files, bytes), result| {
+        (files.saturating_add(result.files), bytes.saturating_add(result.bytes))
+    });
+    for (what, said, seen) in [("files", said.0, files), ("bytes", said.1, bytes)] {
+        if said != seen {
+            return Err(Error::Counts { what, said, seen });
+        }
+    }
+    Ok(())
+}
