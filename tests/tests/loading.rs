@@ -88,18 +88,18 @@ fn every_import_that_is_not_covered_is_named_with_the_permission_that_would_cove
     insta::assert_snapshot!(error, @r"
     the component wants what it may not have:
       `leasehold:host/state@0.1.0` is not in this build of the host; use a build that has it
-      `leasehold:host/jail@0.1.0` needs the permission `jail`; declare it and grant it to this provider
-      `leasehold:host/connect@0.1.0` needs the permission `tcp` or `unix-http`; declare it and grant it to this provider
+      `leasehold:host/jail@0.1.0` needs the permission `jail`; declare it, and grant it with `leasehold provider grant PROVIDER jail`
+      `leasehold:host/connect@0.1.0` needs the permission `tcp` or `unix-http`; declare it, and grant it with `leasehold provider grant PROVIDER tcp=NAME=HOST:PORT` or `leasehold provider grant PROVIDER unix-http=NAME=/PATH`
       `leasehold:host/egress-status@0.1.0` is not in this build of the host; use a build that has it
-      `wasi:clocks/monotonic-clock@0.2.12` needs the permission `time`; declare it and grant it to this provider
-      `wasi:clocks/wall-clock@0.2.12` needs the permission `time`; declare it and grant it to this provider
-      `wasi:random/random@0.2.12` needs the permission `random`; declare it and grant it to this provider
+      `wasi:clocks/monotonic-clock@0.2.12` needs the permission `time`; declare it, and grant it with `leasehold provider grant PROVIDER time`
+      `wasi:clocks/wall-clock@0.2.12` needs the permission `time`; declare it, and grant it with `leasehold provider grant PROVIDER time`
+      `wasi:random/random@0.2.12` needs the permission `random`; declare it, and grant it with `leasehold provider grant PROVIDER random`
     ");
 }
 
 #[test]
 fn imports_that_no_permission_covers_are_refused_whatever_is_granted() {
-    let everything = BTreeSet::from(Permission::ALL);
+    let everything = BTreeSet::from_iter(Permission::ALL.iter().copied());
     for (import, expected) in [
         (
             "wasi:sockets/instance-network@0.2.0",

@@ -1,7 +1,7 @@
 //! `leasehold.toml`: environments, and providers with what they are granted.
 
 use anyhow::Context;
-use leasehold::{Builder, Environment, Permission};
+use leasehold::{Builder, Environment, Grant};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ struct ProviderSettings {
     /// The component's file, from the folder of the settings.
     component: PathBuf,
     #[serde(default)]
-    grants: Vec<Permission>,
+    grants: Vec<Grant>,
 }
 
 impl Settings {
@@ -76,7 +76,7 @@ impl Settings {
             let file = self.file.parent().unwrap_or(Path::new("")).join(&settings.component);
             let component = std::fs::read(&file)
                 .with_context(|| format!("provider `{name}`: cannot read {}", file.display()))?;
-            builder = builder.provider(name, component, settings.grants.iter().copied());
+            builder = builder.provider(name, component, settings.grants.iter().cloned());
         }
         Ok(builder)
     }

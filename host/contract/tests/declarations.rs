@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use leasehold_contract::authority::Permission;
+use leasehold_contract::authority::{Ask, Permission};
 use leasehold_contract::capability::Capability;
 use leasehold_contract::declaration::{DRIVER_KEYS, DriverKind, Fault, MANIFEST_KEYS, driver, manifest};
 use proptest::prelude::*;
@@ -159,7 +159,7 @@ fn a_manifest_gives_its_drivers_and_permissions() {
     let read = manifest(&value).unwrap();
     assert_eq!(read.plugin_key, "acme.boxes");
     assert_eq!(read.environment_drivers[0].driver_key, "boxes");
-    assert_eq!(read.permissions, [Permission::Time, Permission::Http]);
+    assert_eq!(read.permissions, [Ask::All(Permission::Time), Ask::All(Permission::Http)]);
 }
 
 /// Any JSON value of a few levels, with keys of the contract among the others.

@@ -49,7 +49,7 @@ pub struct LinkError {
 #[non_exhaustive]
 pub enum Refusal {
     /// A permission would cover it, and is not granted.
-    #[error("`{import}` needs the permission {}; declare it and grant it to this provider", any(.permissions))]
+    #[error("`{import}` needs the permission {}; declare it, and grant it with {}", any(.permissions), commands(.permissions))]
     NotGranted {
         /// The import.
         import: String,
@@ -252,6 +252,14 @@ fn shown(import: &str) -> String {
 
 fn lines(refusals: &[Refusal]) -> String {
     refusals.iter().map(|refusal| format!("\n  {refusal}")).collect()
+}
+
+/// The commands that would grant it. The component does not know what its host calls it.
+fn commands(permissions: &[Permission]) -> String {
+    let commands = permissions
+        .iter()
+        .map(|permission| format!("`leasehold provider grant PROVIDER {}`", permission.form()));
+    commands.collect::<Vec<_>>().join(" or ")
 }
 
 fn any(permissions: &[Permission]) -> String {

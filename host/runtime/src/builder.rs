@@ -5,10 +5,10 @@ use crate::installed::Installed;
 use crate::runtime::{Inner, Leasehold};
 use leasehold_authority::facility::JailFacility;
 use leasehold_authority::jail::{Isolation, Jails};
-use leasehold_contract::authority::Permission;
+use leasehold_contract::authority::{Grant, Policy};
 use leasehold_engine::{Allocation, Cache, Compiled, Engine, EngineOptions, Facility, Limits};
 use leasehold_lease::{Budgets, Leases, Options, Store};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Builder {
     limits: Limits,
     isolation: Isolation,
     allocation: Option<Allocation>,
-    providers: Vec<(String, Vec<u8>, BTreeSet<Permission>)>,
+    providers: Vec<(String, Vec<u8>, Vec<Grant>)>,
 }
 
 impl Builder {
@@ -67,12 +67,12 @@ impl Builder {
         self
     }
 
-    /// Installs a provider and grants it these permissions.
+    /// Installs a provider and grants it these things. Nothing is declared for it: the grants alone decide.
     pub fn provider(
         mut self,
         name: impl Into<String>,
         component: impl Into<Vec<u8>>,
-        granted: impl IntoIterator<Item = Permission>,
+        granted: impl IntoIterator<Item = Grant>,
     ) -> Self {
         self.providers.push((name.into(), component.into(), granted.into_iter().collect()));
         self
@@ -90,7 +90,7 @@ impl Builder {
         let jail: Arc<dyn Facility> = Arc::new(JailFacility::new(jails.clone(), isolation));
         let options =
             EngineOptions { cache: Some(cache), facilities: std::iter::once(jail).collect(), allocation };
-        providers.push((LOCAL_PROVIDER.into(), LOCAL.to_vec(), BTreeSet::from([Permission::Jail])));
+        providers.push((LOCAL_PROVIDER.into(), LOCAL.to_vec(), vec![Grant::Jail]));
         // Compiling takes its time and a thread; nobody else's.
         let install = move || install(&Engine::new(options)?, providers, &limits);
         let providers = tokio::task::spawn_blocking(install)
@@ -104,7 +104,7 @@ impl Builder {
 
 fn install(
     engine: &Engine,
-    providers: Vec<(String, Vec<u8>, BTreeSet<Permission>)>,
+    providers: Vec<(String, Vec<u8>, Vec<Grant>)>,
     limits: &Limits,
 ) -> Result<BTreeMap<String, Arc<Installed>>, Error> {
     let mut installed = BTreeMap::new();
@@ -112,7 +112,8 @@ fn install(
         let load = |source| Error::Load { provider: name.clone(), source };
         let compiled: Compiled = engine.load(&component).map_err(load)?;
         let link = |source| Error::Link { provider: name.clone(), source };
-        let provider = compiled.link(&granted).map_err(link)?;
+        let policy = Policy::new(&name, None, granted);
+        let provider = compiled.link(&policy.permissions()).map_err(link)?;
         installed.insert(name, Arc::new(Installed { provider, limits: limits.clone() }));
     }
     Ok(installed)

@@ -31,7 +31,7 @@ pub use environment::{Environment, For};
 pub use error::Error;
 pub use leasehold_authority::jail::{Isolation, Layer};
 pub use leasehold_contract as contract;
-pub use leasehold_contract::authority::Permission;
+pub use leasehold_contract::authority::{Grant, Permission};
 pub use leasehold_engine as engine;
 pub use leasehold_engine::bindings::exports::execute::Exit;
 pub use leasehold_engine::{Allocation, Bill, Limit, Limits};

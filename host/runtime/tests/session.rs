@@ -149,7 +149,7 @@ async fn the_embedded_provider_and_one_built_now_behave_the_same() {
     let directory = TempDir::new().unwrap();
     let built = leasehold_builder::fixture("local").unwrap();
     let builder = Leasehold::builder(directory.path().join("state"));
-    let runtime = builder.provider("rebuilt", built, [leasehold::Permission::Jail]).build().await.unwrap();
+    let runtime = builder.provider("rebuilt", built, [leasehold::Grant::Jail]).build().await.unwrap();
     for provider in ["local", "rebuilt"] {
         let session = Environment::of(provider).acquire(&runtime, For::default()).await.unwrap();
         let folder = directory.path().join(provider);

@@ -3,7 +3,7 @@
 use super::driver::{self, DriverDeclaration};
 use super::reader::{Faults, Object, found};
 use super::{Fault, rules};
-use crate::authority::Permission;
+use crate::authority::{Ask, GrantError};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,9 +25,9 @@ pub struct ProviderManifest {
     pub capabilities: Vec<String>,
     /// Its drivers, at least one, no key twice.
     pub environment_drivers: Vec<DriverDeclaration>,
-    /// What its component may want to reach.
+    /// What its component asks to reach.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub permissions: Vec<Permission>,
+    pub permissions: Vec<Ask>,
 }
 
 /// Every key a manifest may have.
@@ -76,17 +76,18 @@ fn drivers(value: &Value, path: &str, faults: &mut Faults) -> Option<Vec<DriverD
     drivers
 }
 
-fn permissions(value: &Value, path: &str, faults: &mut Faults) -> Option<Vec<Permission>> {
+fn permissions(value: &Value, path: &str, faults: &mut Faults) -> Option<Vec<Ask>> {
     rules::unique(value, path, faults, rules::whole);
-    rules::list(0..=usize::MAX, permission)(value, path, faults)
+    rules::list(0..=PERMISSIONS_MAX, permission)(value, path, faults)
 }
 
-fn permission(value: &Value, path: &str, faults: &mut Faults) -> Option<Permission> {
-    match value.as_str().and_then(Permission::by_name) {
-        Some(permission) => Some(permission),
-        None => {
-            let known = Permission::ALL.map(Permission::name).join(", ");
-            faults.refuse(path, format!("expected one of {known}, found {}", found(value)))
-        }
+fn permission(value: &Value, path: &str, faults: &mut Faults) -> Option<Ask> {
+    match value.as_str().map(str::parse) {
+        Some(Ok(ask)) => Some(ask),
+        Some(Err(error)) => faults.refuse(path, GrantError::to_string(&error)),
+        None => faults.refuse(path, format!("expected a permission as text, found {}", found(value))),
     }
 }
+
+/// Asks of one provider. Each costs time in every decision; more is no declaration but a list of addresses.
+const PERMISSIONS_MAX: usize = 200;

@@ -1,72 +1,6 @@
-//! What a component wants to reach, and the permission that covers it.
-//!
-//! Authority = wanted (imports) ∩ declared (permissions) ∩ granted (host policy). This module holds the
-//! one table from imports to permissions; who declares and who grants is decided elsewhere.
+//! The one table from imports to the permissions that cover them.
 
-use serde::{Deserialize, Serialize};
-
-/// Something a host can grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Permission {
-    /// Outgoing HTTP.
-    #[serde(rename = "http")]
-    Http,
-    /// Plain connections to granted addresses.
-    #[serde(rename = "tcp")]
-    Tcp,
-    /// HTTP over granted Unix sockets.
-    #[serde(rename = "unix-http")]
-    UnixHttp,
-    /// Isolated processes on the host's machine.
-    #[serde(rename = "jail")]
-    Jail,
-    /// The key-value store.
-    #[serde(rename = "state")]
-    State,
-    /// Clocks and timers.
-    #[serde(rename = "time")]
-    Time,
-    /// Random numbers.
-    #[serde(rename = "random")]
-    Random,
-}
-
-impl Permission {
-    /// Every permission.
-    pub const ALL: [Permission; 7] = [
-        Permission::Http,
-        Permission::Tcp,
-        Permission::UnixHttp,
-        Permission::Jail,
-        Permission::State,
-        Permission::Time,
-        Permission::Random,
-    ];
-
-    /// The name in files and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Permission::Http => "http",
-            Permission::Tcp => "tcp",
-            Permission::UnixHttp => "unix-http",
-            Permission::Jail => "jail",
-            Permission::State => "state",
-            Permission::Time => "time",
-            Permission::Random => "random",
-        }
-    }
-
-    /// The permission of this name.
-    pub fn by_name(name: &str) -> Option<Permission> {
-        Permission::ALL.into_iter().find(|permission| permission.name() == name)
-    }
-}
-
-impl std::fmt::Display for Permission {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use super::Permission;
 
 /// What an import needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,15 +91,6 @@ pub fn need(name: &str) -> Option<Need> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_permission_is_found_by_its_name() {
-        for permission in Permission::ALL {
-            assert_eq!(Permission::by_name(permission.name()), Some(permission));
-            assert_eq!(serde_json::to_value(permission).unwrap(), permission.name());
-        }
-        assert_eq!(Permission::by_name("HTTP"), None);
-    }
 
     #[test]
     fn an_import_needs_what_its_interface_needs_in_every_version_that_is_served() {
