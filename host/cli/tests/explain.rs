@@ -336,3 +336,68 @@ fn wrong_usage_and_help_have_their_own_exit_codes() {
     let help = Command::new(env!("CARGO_BIN_EXE_leasehold")).arg("--help").output().unwrap();
     assert!(String::from_utf8(help.stdout).unwrap().contains("Exit codes:"));
 }
+
+fn operation(target: &str, cwd: Option<&str>) -> Value {
+    json!({
+        "operationId": "sync-op-1",
+        "files": [{"sourcePath": "/host/ws/a", "targetPath": target, "kind": "directory", "exclude": ["*.log"]}],
+        "postUploadCommands": [{"command": "true", "cwd": cwd, "timeoutMs": 7000}],
+    })
+}
+
+fn confined(operations: &[Value]) -> Value {
+    let roots = json!({"sourceRoots": ["/host/ws"], "targetRoots": ["/remote/ws"], "operations": operations});
+    answer("confine", &roots)
+}
+
+#[test]
+fn confine_says_yes_or_which_path_is_outside_and_checks_every_operation() {
+    let good = operation("/remote/ws/a", Some("/remote/ws/a/b"));
+    assert_eq!(confined(&[]), json!({"ok": true, "error": null}));
+    assert_eq!(
+        confined(&[good.clone(), operation("//remote/ws/./x/../y/", None)]),
+        json!({"ok": true, "error": null})
+    );
+    for (bad, field, said) in [
+        (operation("/etc/passwd", None), "operations[1].files[0].targetPath", "escapes its root"),
+        (operation("/remote/ws/../x", None), "operations[1].files[0].targetPath", "escapes its root"),
+        (operation("/remote/ws2", None), "operations[1].files[0].targetPath", "escapes its root"),
+        (operation("a/b", None), "operations[1].files[0].targetPath", "not a confined absolute path"),
+        (operation("/remote/ws/a", Some("/remote/ws/a/../a")), "postUploadCommands[0].cwd", "`..`"),
+        (operation("/remote/ws/a", Some("/remote/ws")), "postUploadCommands[0].cwd", "escapes its root"),
+    ] {
+        let answer = confined(&[good.clone(), bad]);
+        let error = answer["error"].as_str().unwrap();
+        assert!(answer["ok"] == false && error.contains(field) && error.contains(said), "{error}");
+    }
+    let no_roots = answer("confine", &json!({"operations": [good]}));
+    assert_eq!(no_roots["ok"], false);
+    let relative = answer("confine", &json!({"sourceRoots": ["ws"], "targetRoots": ["/"]}));
+    assert!(relative["error"].as_str().unwrap().starts_with("sourceRoots[0]"));
+    assert!(
+        refusal("confine", &json!({"operations": [{"files": [{"kind": "x"}]}]}))
+            .contains("file or directory")
+    );
+    assert!(refusal("confine", &json!({"operations": [{"files": [{}]}]})).contains("sourcePath: is missing"));
+}
+
+#[test]
+fn exclude_keeps_what_tar_keeps() {
+    let paths = json!([
+        ["keep.txt", "f"],
+        ["skip.log", "f"],
+        ["sub", "d"],
+        ["sub/skip.log", "f"],
+        ["sub/l", "l"],
+        ["a/node_modules", "d"],
+        ["a/node_modules/x", "f"],
+        ["dist", "d"],
+        ["dist/x", "f"],
+        "bare"
+    ]);
+    let input = json!({"paths": paths, "exclude": ["*.log", "node_modules", "dist/*"]});
+    assert_eq!(answer("exclude", &input), json!({"kept": ["keep.txt", "sub", "sub/l", "dist", "bare"]}));
+    assert_eq!(answer("exclude", &json!({"paths": [["a", "f"]]})), json!({"kept": ["a"]}));
+    assert!(refusal("exclude", &json!({"paths": [["a", "x"]]})).contains("paths[0]"));
+    assert!(refusal("exclude", &json!({"exclude": [1]})).contains("exclude[0]"));
+}

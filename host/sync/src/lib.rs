@@ -14,19 +14,24 @@ compile_error!("leasehold-sync needs directory handles, modes and symbolic links
 
 mod archive;
 mod confine;
+mod exclude;
 mod incoming;
 mod limits;
 mod manifest;
 mod merge;
+mod operation;
 mod outgoing;
 mod pipe;
 mod rule;
 mod tree;
 
+pub use confine::{ConfineError, Roots, confine};
+pub use exclude::{Excludes, literal};
 pub use incoming::{ReceiveError, Received, incoming};
 pub use limits::{ENTRIES, Limits, NAME_BYTES, PATH_BYTES};
 pub use manifest::{Baseline, Entry, Kind, Manifest, Timestamp};
 pub use merge::{Conflict, MergeError, MergeReport, merge};
+pub use operation::{Mapping, MappingKind, Moved, Operation, PostUpload};
 pub use outgoing::{Outgoing, SendError, Summary, outgoing};
 pub use rule::Rule;
 pub use tree::{HEAVY, RESERVED, Rules, Tree, WalkError, WalkOptions};

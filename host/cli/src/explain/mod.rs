@@ -2,7 +2,9 @@
 
 mod budget;
 mod capabilities;
+mod confine;
 mod declaration;
+mod exclude;
 mod lines;
 
 use anyhow::Context;
@@ -64,6 +66,27 @@ enum Subject {
     /// answer like any other and does not change the exit code.
     #[command(verbatim_doc_comment)]
     Declaration(Input),
+    /// Whether every path of file operations lies where it may, before anything would be sent
+    ///
+    /// Input:
+    ///   sourceRoots, targetRoots   absolute directories; without any, nothing is allowed
+    ///   operations                 as the contract has them: operationId, files (sourcePath, targetPath,
+    ///                              kind, mode, exclude, followSymlinks), postUploadCommands (command,
+    ///                              cwd, timeoutMs)
+    ///
+    /// Output: {"ok":false,"error":"…"}; the error is null when all is well. A refusal is an answer like
+    /// any other and does not change the exit code.
+    #[command(verbatim_doc_comment)]
+    Confine(Input),
+    /// Which paths a directory mapping keeps, by patterns as GNU tar's --exclude means them
+    ///
+    /// Input:
+    ///   paths     [path, kind] pairs, relative to the directory; the kind is f, d or l
+    ///   exclude   the patterns
+    ///
+    /// Output: {"kept":["…"]}, in the order given.
+    #[command(verbatim_doc_comment)]
+    Exclude(Input),
 }
 
 #[derive(Args)]
@@ -82,6 +105,8 @@ impl Explain {
             Subject::Capabilities(input) => (input, capabilities::explain),
             Subject::Budget(input) => (input, budget::explain),
             Subject::Declaration(input) => (input, declaration::explain),
+            Subject::Confine(input) => (input, confine::explain),
+            Subject::Exclude(input) => (input, exclude::explain),
         };
         let mut output = std::io::stdout().lock();
         match input.file.filter(|file| file.as_os_str() != "-") {

@@ -1,14 +1,18 @@
+//! Confinement: by the text of a path before anything is sent, then by directory handle.
+//!
 //! Opening below a directory handle without ever following a link.
 //!
 //! The kernel's way and the portable way stand side by side and are tested against each other.
 
 #[cfg(target_os = "linux")]
 mod beneath;
+mod lexical;
 mod remove;
 mod stepwise;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
+pub use lexical::{ConfineError, Roots, confine};
 pub(crate) use remove::remove_below;
 
 use rustix::fs::{Mode, OFlags};
