@@ -22,16 +22,24 @@ mod merge;
 mod operation;
 mod outgoing;
 mod pipe;
+mod progress;
 mod rule;
+mod sweep;
 mod tree;
 
 pub use confine::{ConfineError, Roots, confine};
 pub use exclude::{Excludes, literal};
-pub use incoming::{ReceiveError, Received, incoming};
+pub use incoming::{
+    Arriving, FileSink, PlaceError, ReceiveError, Received, ReceivedFile, Receiving, SinkEntry, SinkError,
+    TreeSink, incoming,
+};
 pub use limits::{ENTRIES, Limits, NAME_BYTES, PATH_BYTES};
 pub use manifest::{Baseline, Entry, Kind, Manifest, Timestamp};
 pub use merge::{Conflict, MergeError, MergeReport, merge};
 pub use operation::{Mapping, MappingKind, Moved, Operation, PostUpload};
-pub use outgoing::{Outgoing, SendError, Summary, outgoing};
+pub use outgoing::{FileSource, SendError, SentFile, SourceEntry, SourceKind, Summary, TreeSource, outgoing};
+pub use pipe::{Closed, Inlet, Outlet};
+pub use progress::Progress;
 pub use rule::Rule;
+pub use sweep::sweep;
 pub use tree::{HEAVY, RESERVED, Rules, Tree, WalkError, WalkOptions};

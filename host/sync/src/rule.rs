@@ -37,8 +37,10 @@ pub enum Rule {
     /// The path was there before.
     #[error("its path occurs twice")]
     Duplicate,
-    /// Another path differs from it only by case.
-    #[error("its path differs from {0:?} only by case, and some file systems hold just one of them")]
+    /// Another path differs from it only by case or by how its letters are composed.
+    #[error(
+        "its path differs from {0:?} only by case or accents' form, and some file systems hold just one of them"
+    )]
     CaseFold(PathBuf),
     /// Something that is no directory would have to hold it.
     #[error("{0:?}, which would have to hold it, is no directory")]
@@ -67,6 +69,9 @@ pub enum Rule {
     /// Content where there can be none.
     #[error("it has content, which only files have")]
     Content,
+    /// Content of another size than was announced.
+    #[error("its content is not of the {0} bytes that were announced")]
+    Size(u64),
     /// Two places of the archive say different things about one entry.
     #[error("two parts of its header disagree about its {0}")]
     Disagreement(&'static str),

@@ -115,7 +115,7 @@ fn one_entry_beyond_the_limit_is_refused_with_the_way_on() {
     }
     let mut options = everything();
     options.max_entries = 3;
-    assert_eq!(Tree::walk(folder.path(), options).unwrap().totals(), (3, 3));
+    assert_eq!(Tree::walk(folder.path(), options.clone()).unwrap().totals(), (3, 3));
     options.max_entries = 2;
     let error = Tree::walk(folder.path(), options).unwrap_err();
     assert!(matches!(error, WalkError::TooMany { limit: 2, .. }));

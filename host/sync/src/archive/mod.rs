@@ -11,7 +11,7 @@ mod write;
 
 pub(crate) use member::{Member, MemberKind};
 pub(crate) use read::{ArchiveError, Reader};
-pub(crate) use write::{Writer, WriterEntry};
+pub(crate) use write::{Dialect, Writer, WriterEntry};
 
 /// The unit of an archive.
 const BLOCK: usize = 512;

@@ -39,9 +39,32 @@ pub(crate) fn open_directory(root: impl AsFd, path: &Path) -> io::Result<OwnedFd
     stepwise::open_directory(root.as_fd(), path)
 }
 
+/// Opens a directory below `root`, and makes what is missing of it.
+pub(crate) fn made_directory(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    match open_directory(root, path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        other => return other,
+    }
+    let (parent, name) = split(path);
+    let parent = made_directory(root, parent)?;
+    match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(Errno::EXIST) => open_directory(&parent, name),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 /// Opens a regular file of a directory for reading, and nothing else: a pipe put there does not block.
 pub(crate) fn open_file(directory: impl AsFd, name: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    regular(directory, name, OFlags::NOFOLLOW)
+}
+
+/// Opens a regular file of a directory, or one that a link there leads to.
+pub(crate) fn open_followed_file(directory: impl AsFd, name: &Path) -> io::Result<File> {
+    regular(directory, name, OFlags::empty())
+}
+
+fn regular(directory: impl AsFd, name: &Path, follow: OFlags) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | follow;
     let file = File::from(rustix::fs::openat(directory, name, flags, Mode::empty())?);
     if file.metadata()?.is_file() {
         Ok(file)

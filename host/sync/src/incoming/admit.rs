@@ -5,13 +5,12 @@ use super::extract::Extraction;
 use super::fault::Fault;
 use crate::manifest::{Entry, Timestamp};
 use crate::rule::Rule;
-use std::io::BufRead;
 use std::path::Path;
 
 /// The mode of a directory that an archive implies without an entry of its own.
 const IMPLIED_MODE: u32 = 0o755;
 
-impl<R: BufRead> Extraction<'_, R> {
+impl Extraction<'_> {
     /// Makes the directories that a path needs and that have no entry of their own yet.
     pub(super) fn parents(&mut self, path: &Path) -> Result<(), Fault> {
         let mut missing = Vec::new();

@@ -5,6 +5,7 @@ use crate::rule::Rule;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use unicode_normalization::UnicodeNormalization as _;
 
 /// The path of an entry. The empty path is the folder itself, which archives name `./`.
 pub(super) fn path(raw: &[u8], is_directory: bool, limits: &Limits) -> Result<PathBuf, Rule> {
@@ -59,13 +60,15 @@ pub(super) fn stays_inside(path: &Path, target: &[u8]) -> bool {
     up <= depth && !names().skip(up).any(|name| name == b"..")
 }
 
-/// A path with all differences of case taken out.
+/// A path with all differences of case and of composed letters taken out.
 pub(super) fn fold(path: &Path) -> PathBuf {
     let bytes = path.as_os_str().as_bytes();
     match std::str::from_utf8(bytes) {
         // Up first: some letters have one capital for several small forms.
+        Ok(text) if text.is_ascii() => text.to_ascii_lowercase().into(),
         Ok(text) => {
-            text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>().into()
+            let folded = text.nfd().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+            folded.nfc().collect::<String>().into()
         }
         Err(_) => OsString::from_vec(bytes.to_ascii_lowercase()).into(),
     }
@@ -110,8 +113,14 @@ mod tests {
 
     #[test]
     fn folding_takes_case_out_of_every_alphabet() {
-        for (one, other) in [("README", "readme"), ("Å/É", "å/é"), ("straße", "STRASSE"), ("Σς", "σσ")]
-        {
+        for (one, other) in [
+            ("README", "readme"),
+            ("Å/É", "å/é"),
+            ("straße", "STRASSE"),
+            ("Σς", "σσ"),
+            ("\u{e9}", "E\u{301}"),
+            ("\u{212b}", "a\u{30a}"),
+        ] {
             assert_eq!(fold(Path::new(one)), fold(Path::new(other)), "{one} {other}");
         }
         assert_ne!(fold(Path::new("a")), fold(Path::new("b")));

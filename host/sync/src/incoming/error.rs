@@ -37,3 +37,17 @@ pub enum ReceiveError {
     #[error("the transfer was cancelled before the archive was complete")]
     Cancelled,
 }
+
+/// Why something that arrived whole is not in place. What was there before is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// It cannot be put there.
+    #[error("cannot put what arrived at {path:?}: {source}; what was there is as it was")]
+    Place {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}

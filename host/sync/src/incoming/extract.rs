@@ -6,8 +6,10 @@ use super::staging::Staging;
 use super::{ReceiveError, check};
 use crate::archive::{Member, MemberKind, Reader};
 use crate::confine::{open_directory, split};
+use crate::exclude::Excludes;
 use crate::limits::Limits;
 use crate::manifest::{Entry, Kind, MODE_MASK, Manifest, Timestamp};
+use crate::progress::Progress;
 use crate::rule::Rule;
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use std::collections::{HashMap, HashSet};
@@ -21,37 +23,42 @@ use std::path::{Path, PathBuf};
 /// Zero bytes in a row that become a hole: a block of common file systems.
 const HOLE: usize = 4096;
 
-pub(super) fn extract(
-    from: impl BufRead,
-    staging: &Staging,
-    limits: Limits,
-    known: Option<&Manifest>,
-) -> Result<Manifest, ReceiveError> {
-    let mut extraction = Extraction {
-        archive: Reader::new(from),
-        staging,
-        limits,
-        known,
-        manifest: Manifest::default(),
-        implied: HashSet::new(),
-        folded: HashMap::new(),
-        content: 0,
-        text: 0,
-        parent: None,
-    };
-    while let Some(member) = extraction.archive.next().map_err(archive_error)? {
+/// Takes a whole archive apart.
+pub(super) fn archive(from: impl BufRead, mut extraction: Extraction<'_>) -> Result<Manifest, ReceiveError> {
+    let mut archive = Reader::new(from);
+    while let Some(member) = archive.next().map_err(archive_error)? {
         let raw = OsString::from_vec(member.path.clone());
-        extraction.member(member).map_err(|fault| fault.at(raw.into()))?;
+        extraction.member(member, &mut archive).map_err(|fault| fault.at(raw.into()))?;
     }
-    extraction.links()?;
-    Ok(extraction.manifest)
+    extraction.finish()
 }
 
-pub(super) struct Extraction<'a, R> {
-    pub(super) archive: Reader<R>,
+/// The bytes of the file at hand.
+pub(super) trait Content {
+    /// Says how many bytes there have to be.
+    fn announce(&mut self, _size: u64) {}
+    /// The next bytes; none at the end of the file.
+    fn content(&mut self) -> Result<&[u8], Fault>;
+    /// Takes them as read.
+    fn consume(&mut self, length: usize);
+}
+
+impl<R: BufRead> Content for Reader<R> {
+    fn content(&mut self) -> Result<&[u8], Fault> {
+        Reader::content(self).map_err(Fault::Archive)
+    }
+
+    fn consume(&mut self, length: usize) {
+        Reader::consume(self, length);
+    }
+}
+
+pub(super) struct Extraction<'a> {
     pub(super) staging: &'a Staging,
     pub(super) limits: Limits,
     pub(super) known: Option<&'a Manifest>,
+    /// What is passed over, as whoever made the archive was asked to.
+    pub(super) exclude: &'a Excludes,
     pub(super) manifest: Manifest,
     /// Directories made for what they hold, for which an entry may still come.
     pub(super) implied: HashSet<PathBuf>,
@@ -61,13 +68,40 @@ pub(super) struct Extraction<'a, R> {
     pub(super) text: usize,
     /// The directory last opened: entries of one directory follow each other.
     pub(super) parent: Option<(PathBuf, OwnedFd)>,
+    pub(super) progress: Progress,
 }
 
-impl<R: BufRead> Extraction<'_, R> {
-    fn member(&mut self, member: Member) -> Result<(), Fault> {
+impl<'a> Extraction<'a> {
+    pub(super) fn new(
+        staging: &'a Staging,
+        limits: Limits,
+        known: Option<&'a Manifest>,
+        exclude: &'a Excludes,
+        progress: Progress,
+    ) -> Self {
+        Self {
+            staging,
+            limits,
+            known,
+            exclude,
+            manifest: Manifest::default(),
+            implied: HashSet::new(),
+            folded: HashMap::new(),
+            content: 0,
+            text: 0,
+            parent: None,
+            progress,
+        }
+    }
+
+    /// Takes one entry, with the bytes of a file behind it.
+    pub(super) fn member(&mut self, member: Member, from: &mut impl Content) -> Result<(), Fault> {
         let is_directory = member.kind == MemberKind::Directory;
         let path = check::path(&member.path, is_directory, &self.limits)?;
         if path.as_os_str().is_empty() {
+            return Ok(());
+        }
+        if self.exclude.matches(&path) {
             return Ok(());
         }
         let mode = member.mode & MODE_MASK;
@@ -79,7 +113,7 @@ impl<R: BufRead> Extraction<'_, R> {
         self.admit(&path)?;
         let kind = match member.kind {
             MemberKind::Directory => self.directory(&path)?,
-            MemberKind::File => self.file(&path, mode, member.mtime, member.size)?,
+            MemberKind::File => self.file(&path, mode, member.mtime, member.size, from)?,
             MemberKind::Link(target) => self.link(&path, target)?,
         };
         self.manifest.insert(path, Entry { kind, mode, mtime: member.mtime });
@@ -102,38 +136,34 @@ impl<R: BufRead> Extraction<'_, R> {
         }
     }
 
-    fn file(&mut self, path: &Path, mode: u32, mtime: Timestamp, size: u64) -> Result<Kind, Fault> {
+    fn file(
+        &mut self,
+        path: &Path,
+        mode: u32,
+        mtime: Timestamp,
+        size: u64,
+        from: &mut impl Content,
+    ) -> Result<Kind, Fault> {
         self.content = self.content.saturating_add(size);
         if self.content > self.limits.content_bytes {
             return Err(Rule::TooManyBytes(self.limits.content_bytes).into());
         }
+        from.announce(size);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let owner_only = Mode::RUSR | Mode::WUSR;
         let file = self.at(path, |parent, name| Ok(rustix::fs::openat(parent, name, flags, owner_only)?))?;
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(io::Error::from)?;
-        let mut file = File::from(file);
-        let mut digest = blake3::Hasher::new();
-        loop {
-            let bytes = self.archive.content().map_err(Fault::Archive)?;
-            if bytes.is_empty() {
-                break;
-            }
-            digest.update(bytes);
-            if bytes.len() >= HOLE && bytes.iter().all(|byte| *byte == 0) {
-                file.seek(SeekFrom::Current(i64::try_from(bytes.len()).unwrap_or_default()))?;
-            } else {
-                file.write_all(bytes)?;
-            }
-            let length = bytes.len();
-            self.archive.consume(length);
-        }
-        // A hole at the end is only there once the size is.
-        file.set_len(size)?;
-        set_time(&file, mtime)?;
-        Ok(Kind::File { size, blake3: digest.finalize() })
+        let blake3 = write(&mut File::from(file), mtime, from, &self.progress)?;
+        Ok(Kind::File { size, blake3 })
     }
 
-    fn links(&mut self) -> Result<(), ReceiveError> {
+    /// Makes the links, last of all.
+    pub(super) fn finish(self) -> Result<Manifest, ReceiveError> {
+        self.links()?;
+        Ok(self.manifest)
+    }
+
+    fn links(&self) -> Result<(), ReceiveError> {
         for (path, entry) in self.manifest.iter() {
             let Kind::Link { target } = &entry.kind else { continue };
             let (parent, name) = split(path);
@@ -156,6 +186,36 @@ impl<R: BufRead> Extraction<'_, R> {
         let handle = self.parent.as_ref().map_or(self.staging.root(), |(_, handle)| handle);
         Ok(with(handle, name)?)
     }
+}
+
+/// Writes all bytes to a new file, with long runs of zeros as holes.
+pub(super) fn write(
+    file: &mut File,
+    mtime: Timestamp,
+    from: &mut impl Content,
+    progress: &Progress,
+) -> Result<blake3::Hash, Fault> {
+    let mut digest = blake3::Hasher::new();
+    loop {
+        let bytes = from.content()?;
+        if bytes.is_empty() {
+            break;
+        }
+        digest.update(bytes);
+        if bytes.len() >= HOLE && bytes.iter().all(|byte| *byte == 0) {
+            file.seek(SeekFrom::Current(i64::try_from(bytes.len()).unwrap_or_default()))?;
+        } else {
+            file.write_all(bytes)?;
+        }
+        let length = bytes.len();
+        from.consume(length);
+        progress.bytes(length as u64);
+    }
+    // A hole at the end is only there once the size is.
+    file.set_len(digest.count())?;
+    set_time(file, mtime)?;
+    progress.file();
+    Ok(digest.finalize())
 }
 
 fn set_time(file: &File, mtime: Timestamp) -> io::Result<()> {

@@ -15,6 +15,7 @@ mod report;
 mod taken;
 
 pub use error::MergeError;
+pub(crate) use place::PLACING;
 pub use report::{Conflict, MergeReport};
 
 use crate::confine::open_root;

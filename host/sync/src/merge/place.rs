@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// How a copy is called until it is whole.
-const PREFIX: &str = ".leasehold-place-";
+pub(crate) const PLACING: &str = ".leasehold-place-";
 
 /// Where something is put.
 pub(super) struct Spot<'a> {
@@ -50,7 +50,7 @@ fn rename(parent: &OwnedFd, name: &Path, spot: &Spot<'_>) -> Result<(), Errno> {
 
 /// Copies to a name beside the spot first, so that the spot never holds half a file.
 fn copy(parent: &OwnedFd, name: &Path, entry: &Entry, spot: &Spot<'_>) -> io::Result<()> {
-    let scratch = scratch_name(PREFIX)?;
+    let scratch = scratch_name(PLACING)?;
     let copied = match &entry.kind {
         Kind::Link { target } => symlinkat(target, spot.directory, &scratch).map_err(io::Error::from),
         _ => copy_file(parent, name, spot.directory, &scratch, entry.mode),

@@ -1,33 +1,32 @@
 //! The thread that reads the folder.
 
 use super::SendError;
-use crate::archive::{Writer, WriterEntry};
-use crate::confine::{became_other, open_directory, open_file, split};
-use crate::limits::CHUNK;
+use super::out::Out;
+use crate::archive::WriterEntry;
+use crate::confine::{became_other, split};
 use crate::manifest::{Entry, Kind, MODE_MASK, Manifest, Timestamp};
-use crate::pipe::ChunkWriter;
-use crate::tree::{Found, FoundKind};
+use crate::progress::Progress;
+use crate::tree::{Found, FoundKind, Tree};
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tar::EntryType;
 
-pub(super) struct Sending {
-    folder: PathBuf,
-    root: OwnedFd,
+pub(super) struct Sending<'a, O> {
+    tree: &'a Tree,
     /// The directory last opened: entries of one directory follow each other.
     parent: Option<(PathBuf, OwnedFd)>,
-    archive: Writer<ChunkWriter>,
-    piece: Vec<u8>,
+    to: O,
+    progress: Progress,
 }
 
-impl Sending {
-    pub(super) fn new(folder: PathBuf, root: OwnedFd, to: ChunkWriter) -> Self {
-        Self { folder, root, parent: None, archive: Writer::new(to), piece: vec![0; CHUNK] }
+impl<'a, O: Out> Sending<'a, O> {
+    pub(super) fn new(tree: &'a Tree, to: O, progress: Progress) -> Self {
+        Self { tree, parent: None, to, progress }
     }
 
     pub(super) fn entry(&mut self, found: &Found) -> Result<Entry, SendError> {
@@ -41,55 +40,30 @@ impl Sending {
         };
         let kind = match found.kind {
             FoundKind::Directory => {
-                self.put(|archive| archive.entry(&header))?;
+                self.put(&header)?;
                 Kind::Directory
             }
             FoundKind::Link => {
                 let target = self.target(&found.path)?;
                 let kind = EntryType::Symlink;
-                self.put(|archive| {
-                    archive.entry(&WriterEntry { kind, target: Some(Path::new(&target)), ..header })
-                })?;
+                self.put(&WriterEntry { kind, target: Some(Path::new(&target)), ..header })?;
                 Kind::Link { target }
             }
-            FoundKind::File => return self.file(found),
+            FoundKind::File => return self.file(&found.path),
         };
         Ok(Entry { kind, mode: found.mode, mtime: found.mtime })
     }
 
-    fn file(&mut self, found: &Found) -> Result<Entry, SendError> {
-        let path = &found.path;
-        let mut file = self.open(path)?;
-        let before = file.metadata().map_err(|source| self.unreadable(path, source))?;
-        let (mode, mtime, size) = (before.mode() & MODE_MASK, mtime(&before), before.len());
-        let kind = EntryType::Regular;
-        self.put(|archive| archive.entry(&WriterEntry { path, kind, mode, mtime, size, target: None }))?;
-        let mut digest = blake3::Hasher::new();
-        let mut left = size;
-        loop {
-            let length = file.read(&mut self.piece).map_err(|source| self.unreadable(path, source))?;
-            // One read beyond the size shows growth.
-            if length as u64 > left || (length == 0 && left > 0) {
-                return Err(self.changed(path));
-            }
-            if length == 0 {
-                break;
-            }
-            left -= length as u64;
-            let bytes = self.piece.get(..length).unwrap_or_default();
-            digest.update(bytes);
-            self.archive.write_all(bytes).map_err(|_| dropped(&self.folder))?;
-        }
-        self.put(|archive| archive.pad(size))?;
-        let after = file.metadata().map_err(|source| self.unreadable(path, source))?;
-        if (after.len(), after.mtime(), after.mtime_nsec()) != (size, before.mtime(), before.mtime_nsec()) {
-            return Err(self.changed(path));
-        }
-        Ok(Entry { kind: Kind::File { size, blake3: digest.finalize() }, mode, mtime })
-    }
-
-    fn open(&mut self, path: &Path) -> Result<File, SendError> {
-        self.at(path, |parent, name| open_file(parent, name))
+    fn file(&mut self, path: &Path) -> Result<Entry, SendError> {
+        let tree = self.tree;
+        let opened = self.at(path, |parent, name| tree.open_file(parent, name))?;
+        let sent = file(&opened, path, None, &mut self.to, &self.progress).map_err(|fault| match fault {
+            Read::Unreadable(source) => self.unreadable(path, source),
+            Read::Changed => self.changed(path),
+            Read::Dropped => dropped(&self.tree.path),
+        })?;
+        let SentBytes { size, blake3, mode, mtime } = sent;
+        Ok(Entry { kind: Kind::File { size, blake3 }, mode, mtime })
     }
 
     fn target(&mut self, path: &Path) -> Result<OsString, SendError> {
@@ -105,49 +79,92 @@ impl Sending {
     ) -> Result<T, SendError> {
         let (parent, name) = split(path);
         if self.parent.as_ref().is_none_or(|(open, _)| open != parent) {
-            let opened =
-                open_directory(&self.root, parent).map_err(|source| self.unreadable(path, source))?;
+            let opened = self.tree.open_directory(parent).map_err(|source| self.unreadable(path, source))?;
             self.parent = Some((parent.to_owned(), opened));
         }
-        let handle = self.parent.as_ref().map_or(&self.root, |(_, handle)| handle);
+        let handle = self.parent.as_ref().map_or(&self.tree.root, |(_, handle)| handle);
         with(handle, name).map_err(|source| self.unreadable(path, source))
     }
 
-    fn put(
-        &mut self,
-        with: impl FnOnce(&mut Writer<ChunkWriter>) -> io::Result<()>,
-    ) -> Result<(), SendError> {
-        with(&mut self.archive).map_err(|_| dropped(&self.folder))
+    fn put(&mut self, entry: &WriterEntry<'_>) -> Result<(), SendError> {
+        self.to.entry(entry).map_err(|_| dropped(&self.tree.path))
     }
 
-    /// Ends the archive, or the stream with the error.
+    /// Announces the end, or the error that ended the stream.
     pub(super) fn end(self, result: Result<Manifest, SendError>) -> Result<Manifest, SendError> {
-        let folder = self.folder;
-        let ended = match &result {
-            Ok(_) => self.archive.finish().and_then(|chunks| chunks.finish(Ok(()))),
-            Err(error) => self.archive.abandon().finish(Err(error.to_string())),
-        };
+        let ended = self.to.finish(result.as_ref().map(drop).map_err(ToString::to_string));
         match (result, ended) {
-            (Ok(_), Err(_)) => Err(dropped(&folder)),
+            (Ok(_), Err(_)) => Err(dropped(&self.tree.path)),
             (result, _) => result,
         }
     }
 
     fn changed(&self, path: &Path) -> SendError {
-        SendError::Changed { path: self.folder.join(path) }
+        SendError::Changed { path: self.tree.path.join(path) }
     }
 
     fn unreadable(&self, path: &Path, source: io::Error) -> SendError {
         if became_other(&source) {
             self.changed(path)
         } else {
-            SendError::Read { path: self.folder.join(path), source }
+            SendError::Read { path: self.tree.path.join(path), source }
         }
     }
 }
 
+/// A file that was read whole.
+pub(super) struct SentBytes {
+    pub(super) size: u64,
+    pub(super) blake3: blake3::Hash,
+    pub(super) mode: u32,
+    mtime: Timestamp,
+}
+
+/// What may go wrong while one file is read.
+pub(super) enum Read {
+    Unreadable(io::Error),
+    Changed,
+    Dropped,
+}
+
+/// Passes on one file: its header, then its bytes, each read once.
+pub(super) fn file(
+    file: &File,
+    path: &Path,
+    mode_wanted: Option<u32>,
+    to: &mut impl Out,
+    progress: &Progress,
+) -> Result<SentBytes, Read> {
+    let gone = |_| Read::Dropped;
+    let before = file.metadata().map_err(Read::Unreadable)?;
+    let (mode, mtime, size) = (mode_wanted.unwrap_or_else(|| mode(&before)), mtime(&before), before.len());
+    let kind = EntryType::Regular;
+    to.entry(&WriterEntry { path, kind, mode, mtime, size, target: None }).map_err(gone)?;
+    let mut digest = blake3::Hasher::new();
+    let mut left = size;
+    while left > 0 {
+        let bytes = to.read_from(file, left).map_err(gone)?.map_err(Read::Unreadable)?;
+        digest.update(bytes);
+        progress.bytes(bytes.len() as u64);
+        left = left.checked_sub(bytes.len() as u64).filter(|_| !bytes.is_empty()).ok_or(Read::Changed)?;
+    }
+    to.end_file(size).map_err(gone)?;
+    // Growth shows here as well: whoever writes changes the size or the time.
+    let after = file.metadata().map_err(Read::Unreadable)?;
+    let state = |metadata: &Metadata| (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+    if state(&after) != state(&before) {
+        return Err(Read::Changed);
+    }
+    progress.file();
+    Ok(SentBytes { size, blake3: digest.finalize(), mode, mtime })
+}
+
 fn dropped(folder: &Path) -> SendError {
     SendError::Dropped { path: folder.into() }
+}
+
+pub(super) fn mode(metadata: &Metadata) -> u32 {
+    metadata.mode() & MODE_MASK
 }
 
 fn mtime(metadata: &Metadata) -> Timestamp {

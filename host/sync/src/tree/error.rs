@@ -27,6 +27,14 @@ pub enum WalkError {
         /// The directory.
         path: PathBuf,
     },
+    /// A link leads to a directory it lies in.
+    #[error(
+        "the link {path:?} leads to a directory it lies in, so following it has no end; keep it out, or keep links as links"
+    )]
+    Loop {
+        /// The link.
+        path: PathBuf,
+    },
     /// There is too much in it.
     #[error(
         "{path:?} holds more than {limit} files and directories; name a smaller folder, keep some of it \

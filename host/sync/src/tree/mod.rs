@@ -8,14 +8,18 @@ mod walk;
 pub use error::WalkError;
 pub use rules::{HEAVY, RESERVED, Rules};
 
+use crate::confine::{open_directory, open_file, open_followed_file, open_root};
+use crate::exclude::Excludes;
 use crate::limits::ENTRIES;
 use crate::manifest::Timestamp;
 use rustix::fs::Stat;
+use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a walk leaves out and how far it goes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WalkOptions {
     /// Leave out the directories of [`HEAVY`].
@@ -25,13 +29,32 @@ pub struct WalkOptions {
     /// Leave out `.git`. Its hooks and configuration are commands that git runs on the host, so letting a
     /// sandbox change them lets it out.
     pub skip_git: bool,
+    /// Leave out what these patterns match.
+    pub exclude: Excludes,
+    /// Take what links lead to instead of the links, wherever that is, as `tar -h` does.
+    pub follow_symlinks: bool,
     /// Entries after which the walk gives up.
     pub max_entries: usize,
 }
 
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { skip_heavy: true, skip_ignored: true, skip_git: true, max_entries: ENTRIES }
+        Self { skip_heavy: true, skip_ignored: true, skip_git: true, ..Self::everything() }
+    }
+}
+
+impl WalkOptions {
+    /// Leaves nothing out but names that are reserved, and keeps links.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self {
+            skip_heavy: false,
+            skip_ignored: false,
+            skip_git: false,
+            exclude: Excludes::default(),
+            follow_symlinks: false,
+            max_entries: ENTRIES,
+        }
     }
 }
 
@@ -42,6 +65,8 @@ pub struct Tree {
     pub(crate) path: PathBuf,
     pub(crate) found: Vec<Found>,
     pub(crate) rules: Rules,
+    /// Whether links are followed, and so opened by the path.
+    pub(crate) follow: bool,
     pub(crate) skipped: u64,
 }
 
@@ -64,8 +89,24 @@ pub(crate) enum FoundKind {
 
 impl Tree {
     /// Lists a folder. Blocks on the disk; call it on a thread where that is allowed.
-    pub fn walk(folder: &std::path::Path, options: WalkOptions) -> Result<Self, WalkError> {
+    pub fn walk(folder: &Path, options: WalkOptions) -> Result<Self, WalkError> {
         walk::walk(folder, options)
+    }
+
+    /// Opens a directory of the tree.
+    pub(crate) fn open_directory(&self, path: &Path) -> io::Result<OwnedFd> {
+        match self.follow {
+            true => open_root(&self.path.join(path)),
+            false => open_directory(&self.root, path),
+        }
+    }
+
+    /// Opens a file of the tree in its directory.
+    pub(crate) fn open_file(&self, directory: &OwnedFd, name: &Path) -> io::Result<File> {
+        match self.follow {
+            true => open_followed_file(directory, name),
+            false => open_file(directory, name),
+        }
     }
 
     /// How many entries there are.

@@ -1,6 +1,7 @@
 //! What is left out of a tree, on the way out and on the way back.
 
 use super::ignores::Ignores;
+use crate::exclude::Excludes;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ pub const RESERVED: [&str; 2] = [".paperclip-upload", ".leasehold-"];
 pub struct Rules {
     pub(super) heavy: bool,
     pub(super) git: bool,
+    pub(super) exclude: Excludes,
     pub(super) ignores: Ignores,
 }
 
@@ -29,6 +31,7 @@ impl Rules {
         RESERVED.iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
             || (self.git && name.eq_ignore_ascii_case(".git"))
             || (self.heavy && is_directory && HEAVY.iter().any(|heavy| name == *heavy))
+            || self.exclude.matches(path)
             || self.ignores.ignored(path, is_directory)
     }
 

@@ -1,7 +1,7 @@
 //! One pass over a folder, each directory opened by handle.
 
 use super::{Found, FoundKind, Rules, Tree, WalkError, WalkOptions, ignores, mtime};
-use crate::confine::{became_other, open_directory, open_root};
+use crate::confine::{became_other, open_root};
 use crate::limits::{DEPTH, PATH_BYTES};
 use crate::manifest::MODE_MASK;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 pub(super) fn walk(folder: &Path, options: WalkOptions) -> Result<Tree, WalkError> {
     let root = open_root(folder).map_err(|source| WalkError::Open { path: folder.into(), source })?;
     let ignores = if options.skip_ignored { ignores::Ignores::above(folder) } else { Default::default() };
-    let rules = Rules { heavy: options.skip_heavy, git: options.skip_git, ignores };
-    let mut tree = Tree { root, path: folder.into(), found: Vec::new(), rules, skipped: 0 };
+    let WalkOptions { exclude, follow_symlinks: follow, .. } = options.clone();
+    let rules = Rules { heavy: options.skip_heavy, git: options.skip_git, exclude, ignores };
+    let mut tree = Tree { root, path: folder.into(), found: Vec::new(), rules, follow, skipped: 0 };
     // No handle is kept for a directory that waits, so that depth costs none.
     let mut waiting = vec![PathBuf::new()];
     while let Some(directory) = waiting.pop() {
         let first = tree.found.len();
-        list(&mut tree, &directory, options)?;
+        list(&mut tree, &directory, &options)?;
         let inner = tree.found.get(first..).unwrap_or_default().iter().rev();
         waiting
             .extend(inner.filter(|found| found.kind == FoundKind::Directory).map(|found| found.path.clone()));
@@ -29,7 +30,7 @@ pub(super) fn walk(folder: &Path, options: WalkOptions) -> Result<Tree, WalkErro
     Ok(tree)
 }
 
-fn list(tree: &mut Tree, directory: &Path, options: WalkOptions) -> Result<(), WalkError> {
+fn list(tree: &mut Tree, directory: &Path, options: &WalkOptions) -> Result<(), WalkError> {
     let folder = tree.path.clone();
     let fail = |path: &Path| {
         let path = folder.join(path);
@@ -38,7 +39,7 @@ fn list(tree: &mut Tree, directory: &Path, options: WalkOptions) -> Result<(), W
             false => WalkError::Read { path, source },
         }
     };
-    let handle = open_directory(&tree.root, directory).map_err(fail(directory))?;
+    let handle = tree.open_directory(directory).map_err(fail(directory))?;
     if options.skip_ignored
         && let Some(text) = ignores::read(&handle)
     {
@@ -52,7 +53,18 @@ fn list(tree: &mut Tree, directory: &Path, options: WalkOptions) -> Result<(), W
             Err(Errno::NOENT) => continue,
             Err(errno) => return Err(fail(&path)(errno.into())),
         };
+        let is_link = FileType::from_raw_mode(status.st_mode) == FileType::Symlink;
+        let status = match is_link && tree.follow {
+            // Left out before it is followed: what it leads to may be gone.
+            true if tree.rules.leaves_out(&path, false) => continue,
+            true => statat(&handle, &name, AtFlags::empty())
+                .map_err(|errno| dangling(folder.join(&path), errno))?,
+            false => status,
+        };
         let file_type = FileType::from_raw_mode(status.st_mode);
+        if is_link && file_type == FileType::Directory {
+            no_loop(&folder, &path, &status)?;
+        }
         if tree.rules.leaves_out(&path, file_type == FileType::Directory) {
             continue;
         }
@@ -77,6 +89,22 @@ fn list(tree: &mut Tree, directory: &Path, options: WalkOptions) -> Result<(), W
         let size = if kind == FoundKind::File { u64::try_from(status.st_size).unwrap_or(0) } else { 0 };
         let mode = status.st_mode & MODE_MASK;
         tree.found.push(Found { path, kind, mode, size, mtime: mtime(&status) });
+    }
+    Ok(())
+}
+
+fn dangling(path: PathBuf, errno: Errno) -> WalkError {
+    WalkError::Read { path, source: errno.into() }
+}
+
+/// Refuses a followed link to a directory above itself.
+fn no_loop(folder: &Path, path: &Path, status: &rustix::fs::Stat) -> Result<(), WalkError> {
+    for above in path.ancestors().skip(1) {
+        let above = folder.join(above);
+        let there = rustix::fs::stat(&above).map_err(|errno| dangling(above, errno))?;
+        if (there.st_dev, there.st_ino) == (status.st_dev, status.st_ino) {
+            return Err(WalkError::Loop { path: folder.join(path) });
+        }
     }
     Ok(())
 }
