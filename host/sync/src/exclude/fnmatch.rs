@@ -186,7 +186,7 @@ impl<'a> Bracket<'a> {
                 return Ok(self.pattern.get(from..from + length));
             }
             // Not even `z` is taken by the library.
-            if !(b'a'..b'z').contains(&byte) {
+            if !(b'a'..=b'y').contains(&byte) {
                 return Ok(None);
             }
         }
