@@ -140,7 +140,7 @@ async fn another_guest_is_served_while_a_hostile_one_runs_and_cancelling_ends_th
     for (fixture, what) in ENDLESS {
         let cancel = CancellationToken::new();
         let unhurried = limits(&[(Wall, 600_000), (Fuel, 2_000_000_000_000), (Limit::Output, 1 << 40)]);
-        let endless = CallOptions { limits: unhurried, cancel: cancel.clone() };
+        let endless = CallOptions { limits: unhurried, cancel: cancel.clone(), ..CallOptions::default() };
         let hostile = provider(fixture);
         let hostile = tokio::spawn(async move { act(&hostile, *what, &endless).await });
         for _ in 0..20 {

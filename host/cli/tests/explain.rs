@@ -401,3 +401,17 @@ fn exclude_keeps_what_tar_keeps() {
     assert!(refusal("exclude", &json!({"paths": [["a", "x"]]})).contains("paths[0]"));
     assert!(refusal("exclude", &json!({"exclude": [1]})).contains("exclude[0]"));
 }
+
+#[test]
+fn secrets_are_found_in_a_schema_and_stripped_from_metadata() {
+    let schema = json!({"properties": {"auth": {"properties": {"apiKey": {"format": "secret-ref"}}}}});
+    let id = "3f0c2a52-1111-4222-8333-444455556666";
+    let binding = |version: Value| json!({"auth": {"apiKey": {"type": "secret_ref", "secretId": id, "version": version}}});
+    let input = json!({"schema": schema, "config": binding(json!("latest")), "metadata": {"auth": {"apiKey": "s"}, "a": 1}});
+    assert_eq!(answer("secrets", &input), json!({"paths": ["auth.apiKey"], "stripped": {"a": 1}}));
+    let pinned = answer("secrets", &json!({"schema": schema, "config": binding(json!(3))}));
+    assert_eq!(pinned["errors"][0]["path"], "auth.apiKey");
+    assert!(pinned["errors"][0]["message"].as_str().unwrap().contains("version 3"));
+    assert_eq!(answer("secrets", &json!({"schmea": {}}))["ignored"], json!(["schmea"]));
+    assert!(refusal("secrets", &json!({"schema": 1})).contains("schema: expected an object"));
+}

@@ -180,8 +180,9 @@ impl Hook for Execute {
         let guest = guests.execute(store, instance)?;
         let state = store.data_mut();
         let input = state.push_input(self.input)?;
-        let output = state.push_output(self.standard_output.writer())?;
-        let error = state.push_output(self.standard_error.writer())?;
+        let (output, error) =
+            (self.standard_output.writer(state.filter()), self.standard_error.writer(state.filter()));
+        let (output, error) = (state.push_output(output)?, state.push_output(error)?);
         guest.call_execute(&mut *store, context, &self.request, input, output, error).await
     }
 }
@@ -206,7 +207,9 @@ impl Hook for LoginPtyOpen {
         context: &Context,
     ) -> wasmtime::Result<Self::Answer> {
         let guest = guests.login_pty(store, instance)?;
-        let output = store.data_mut().push_output(self.output.writer())?;
+        let state = store.data_mut();
+        let output = self.output.writer(state.filter());
+        let output = state.push_output(output)?;
         guest.call_open(&mut *store, context, &self.request, output).await
     }
 }

@@ -23,7 +23,7 @@ mod provider;
 mod ticker;
 
 pub use cache::{Cache, CacheError};
-pub use call::{Bill, CallError, CallOptions, Finished};
+pub use call::{Authority, Bill, CallError, CallOptions, Filter, Finished, Meter, Scope};
 pub use config::Allocation;
 pub use engine::{Engine, EngineError, EngineOptions};
 pub use hook::Hook;

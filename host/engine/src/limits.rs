@@ -134,6 +134,45 @@ limits! {
     LogBytes log_bytes "log-bytes" "bytes" 256 << 10, 16 << 20,
         "Log text of one call.",
         "further lines are counted and dropped";
+    LogRate log_rate "log-rate" "lines a second" 200, 10_000,
+        "Log lines of one call in one second, so that one guest does not drown the others.",
+        "further lines of that second are counted and dropped";
+    HttpOpen http_open "http-open" "requests" 32, 1_024,
+        "Requests of one call that are under way at one time; each has a connection and buffers of the host.",
+        "the request fails with connection-limit-reached";
+    HttpRequests http_requests "http-requests" "requests" 10_000, 1_000_000,
+        "Requests of one call in all.",
+        "the request fails with connection-limit-reached";
+    HttpHeaders http_header_bytes "http-header-bytes" "bytes" 64 << 10, 256 << 10,
+        "Names and values of all headers of one request or one answer, as the host holds them.",
+        "the request fails, or its answer is not delivered";
+    HttpSent http_sent_bytes "http-sent-bytes" "bytes" 64 << 30, 1 << 40,
+        "Bytes of the bodies that one call sends.",
+        "the request ends with http-request-body-size";
+    HttpReceived http_received_bytes "http-received-bytes" "bytes" 64 << 30, 1 << 40,
+        "Bytes of the bodies that one call receives.",
+        "the answer ends with http-response-body-size";
+    HttpConnect http_connect_ms "http-connect-ms" "milliseconds" 10_000, 600_000,
+        "Time for a connection, its name and its TLS included, unless the guest asks for another; never beyond the call's own.",
+        "the request fails with connection-timeout";
+    HttpFirstByte http_first_byte_ms "http-first-byte-ms" "milliseconds" 60_000, 86_400_000,
+        "Time to the first byte of an answer, unless the guest asks for another; never beyond the call's own.",
+        "the request fails with connection-read-timeout";
+    HttpIdle http_idle_ms "http-idle-ms" "milliseconds" 60_000, 86_400_000,
+        "Time between two pieces of an answer, unless the guest asks for another; never beyond the call's own.",
+        "the answer ends with connection-read-timeout";
+    Connections connections "connections" "connections" 16, 256,
+        "Plain connections of one call that are open at one time.",
+        "opening one more is refused";
+    StateKeys state_keys "state-keys" "entries" 1_000, 100_000,
+        "Entries that one provider keeps for one environment.",
+        "the write is refused";
+    StateBytes state_bytes "state-bytes" "bytes" 1 << 20, 64 << 20,
+        "Keys and values that one provider keeps for one environment, together.",
+        "the write is refused";
+    StateValue state_value_bytes "state-value-bytes" "bytes" 64 << 10, 1 << 20,
+        "One value that a provider keeps; what is larger belongs into the sandbox.",
+        "the write is refused";
     Random random_bytes "random-bytes" "bytes" 64 << 10, 1 << 20,
         "Random bytes asked for in one piece; the host makes them.",
         "the call ends, the instance is dropped";

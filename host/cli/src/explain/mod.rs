@@ -6,6 +6,7 @@ mod confine;
 mod declaration;
 mod exclude;
 mod lines;
+mod secrets;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -87,6 +88,16 @@ enum Subject {
     /// Output: {"kept":["…"]}, in the order given.
     #[command(verbatim_doc_comment)]
     Exclude(Input),
+    /// Where a configuration holds secrets, and what a provider's metadata is stored as
+    ///
+    /// Input, every key optional:
+    ///   schema                   the driver's configSchema
+    ///   config                   a configuration; a binding to a version of a secret is an error in it
+    ///   metadata                 what a provider returned for a lease
+    ///
+    /// Output: {"paths":["auth.key"],"stripped":{…}}. Nothing of a secret is read or shown.
+    #[command(verbatim_doc_comment)]
+    Secrets(Input),
 }
 
 #[derive(Args)]
@@ -107,6 +118,7 @@ impl Explain {
             Subject::Declaration(input) => (input, declaration::explain),
             Subject::Confine(input) => (input, confine::explain),
             Subject::Exclude(input) => (input, exclude::explain),
+            Subject::Secrets(input) => (input, secrets::explain),
         };
         let mut output = std::io::stdout().lock();
         match input.file.filter(|file| file.as_os_str() != "-") {

@@ -1,5 +1,6 @@
 //! How a call ended, and what it cost.
 
+use crate::call::scope::Authority;
 use crate::limits::Limit;
 use leasehold_contract::{Method, Verdict};
 use serde::Serialize;
@@ -30,6 +31,10 @@ pub struct Bill {
     pub bytes_out: u64,
     /// Bytes of streams the guest read from.
     pub bytes_in: u64,
+    /// Requests sent and connections opened.
+    pub requests: u64,
+    /// Requests and connections that were refused.
+    pub denials: u64,
     /// Calls of the guest into the host.
     pub host_calls: u64,
     /// Log lines written, the dropped ones included.
@@ -116,6 +121,23 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// The same without secrets in what the guest or the engine said.
+    pub(crate) fn scrubbed(mut self, authority: Option<&dyn Authority>) -> CallError {
+        let Some(authority) = authority else { return self };
+        match &mut self {
+            CallError::Trap { message, said, .. } => {
+                authority.scrub(message);
+                authority.scrub(said);
+            }
+            CallError::Misbehaved { reason, .. }
+            | CallError::Malformed { reason, .. }
+            | CallError::NotStarted { reason }
+            | CallError::HostPanic { reason } => authority.scrub(reason),
+            CallError::NotVerified { .. } | CallError::Limit { .. } | CallError::Cancelled => {}
+        }
+        self
+    }
+
     /// A stable code for scripts and metrics.
     pub fn code(&self) -> &'static str {
         match self {

@@ -1,6 +1,8 @@
-//! Checks on what a guest answers: every field has a limit, and open fields are the JSON they claim to be.
+//! Checks on what a guest answers: every field has a limit, open fields are the JSON they claim to be, and no
+//! field carries a secret out.
 
 use crate::call::outcome::CallError;
+use crate::call::scope::Authority;
 use crate::limits::{Limit, Limits};
 use leasehold_bindings::exports::{
     acquire_lease::{AcquireError, AcquisitionDiagnostic},
@@ -33,14 +35,15 @@ const LABEL_CHARS_MAX: usize = 200;
 
 /// An answer whose every field can be checked.
 pub trait Returned {
-    /// Checks the fields. The first fault is kept; later ones are not looked for.
-    fn check(&self, check: &mut Check<'_>);
+    /// Checks the fields and takes secrets out of them. The first fault is kept; later ones are not looked for.
+    fn check(&mut self, check: &mut Check<'_>);
 }
 
 /// Collects the first fault of an answer.
 #[derive(Debug)]
 pub struct Check<'a> {
     limits: &'a Limits,
+    authority: Option<&'a dyn Authority>,
     method: Method,
     fault: Option<CallError>,
 }
@@ -50,8 +53,13 @@ impl<'a> Check<'a> {
     ///
     /// # Errors
     /// The first field that breaks its limit or its form.
-    pub(crate) fn run(method: Method, limits: &'a Limits, answer: &impl Returned) -> Result<(), CallError> {
-        let mut check = Check { limits, method, fault: None };
+    pub(crate) fn run(
+        method: Method,
+        limits: &'a Limits,
+        authority: Option<&'a dyn Authority>,
+        answer: &mut impl Returned,
+    ) -> Result<(), CallError> {
+        let mut check = Check { limits, authority, method, fault: None };
         answer.check(&mut check);
         check.fault.map_or(Ok(()), Err)
     }
@@ -68,39 +76,61 @@ impl<'a> Check<'a> {
         self.fault.get_or_insert(CallError::Malformed { method, field, reason });
     }
 
-    fn id(&mut self, field: &'static str, text: &str) {
+    fn scrub(&self, text: &mut String) {
+        if let Some(authority) = self.authority {
+            authority.scrub(text);
+        }
+    }
+
+    fn id(&mut self, field: &'static str, text: &mut String) {
         self.size(Limit::Id, field, text.len());
         if text.is_empty() {
             self.malformed(field, "is empty".into());
         }
+        self.scrub(text);
     }
 
     /// A code that scripts and metrics use.
-    fn code(&mut self, field: &'static str, text: &str) {
+    fn code(&mut self, field: &'static str, text: &mut String) {
         let good = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
         if text.is_empty() || text.len() > CODE_MAX || !text.bytes().all(good) {
+            self.scrub(text);
             let shown = plain(text, CODE_MAX);
             self.malformed(field, format!("`{shown}` is no code: 1 to {CODE_MAX} of a-z, 0-9 and `_`"));
         }
+        self.scrub(text);
     }
 
-    fn message(&mut self, field: &'static str, text: &str) {
+    fn message(&mut self, field: &'static str, text: &mut String) {
         self.size(Limit::Message, field, text.len());
+        self.scrub(text);
     }
 
-    fn object(&mut self, limit: Limit, field: &'static str, text: Option<&str>) {
+    fn object(&mut self, limit: Limit, field: &'static str, text: Option<&String>) {
         let Some(text) = text else { return };
         self.size(limit, field, text.len());
         if self.fault.is_none()
             && let Err(error) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text)
         {
             // The parser quotes what it found.
-            self.malformed(field, plain(&format!("is no JSON object: {error}"), 300));
+            let mut reason = format!("is no JSON object: {error}");
+            self.scrub(&mut reason);
+            self.malformed(field, plain(&reason, 300));
         }
     }
 
-    fn metadata(&mut self, field: &'static str, text: Option<&str>) {
-        self.object(Limit::Metadata, field, text);
+    fn metadata(&mut self, field: &'static str, text: Option<&mut String>) {
+        self.object(Limit::Metadata, field, text.as_deref());
+        if let (Some(authority), Some(text)) = (self.authority, text) {
+            authority.scrub_json(text);
+        }
+    }
+
+    fn config(&mut self, field: &'static str, text: Option<&mut String>) {
+        self.object(Limit::Config, field, text.as_deref());
+        if let (Some(authority), Some(text)) = (self.authority, text) {
+            authority.restore(text);
+        }
     }
 
     fn items(&mut self, field: &'static str, count: usize) {
@@ -115,7 +145,7 @@ impl<'a> Check<'a> {
 }
 
 impl<T: Returned, E: Returned> Returned for Result<T, E> {
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&mut self, check: &mut Check<'_>) {
         match self {
             Ok(answer) => answer.check(check),
             Err(error) => error.check(check),
@@ -124,23 +154,23 @@ impl<T: Returned, E: Returned> Returned for Result<T, E> {
 }
 
 impl Returned for () {
-    fn check(&self, _: &mut Check<'_>) {}
+    fn check(&mut self, _: &mut Check<'_>) {}
 }
 
 impl Returned for bool {
-    fn check(&self, _: &mut Check<'_>) {}
+    fn check(&mut self, _: &mut Check<'_>) {}
 }
 
 impl Returned for Option<i32> {
-    fn check(&self, _: &mut Check<'_>) {}
+    fn check(&mut self, _: &mut Check<'_>) {}
 }
 
 impl Returned for SessionStatus {
-    fn check(&self, _: &mut Check<'_>) {}
+    fn check(&mut self, _: &mut Check<'_>) {}
 }
 
 impl Returned for Error {
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&mut self, check: &mut Check<'_>) {
         match self {
             Error::InvalidConfig(faults) => {
                 check.items("error.invalid-config", faults.len());
@@ -164,42 +194,46 @@ impl Returned for Error {
 }
 
 impl Returned for AcceptedConfig {
-    fn check(&self, check: &mut Check<'_>) {
-        check.object(Limit::Config, "normalized", self.normalized.as_deref());
+    fn check(&mut self, check: &mut Check<'_>) {
+        check.config("normalized", self.normalized.as_mut());
         check.items("warnings", self.warnings.len());
-        self.warnings.iter().for_each(|warning| check.message("warnings", warning));
+        self.warnings.iter_mut().for_each(|warning| check.message("warnings", warning));
     }
 }
 
 impl Returned for ProbeReport {
-    fn check(&self, check: &mut Check<'_>) {
-        check.message("summary", self.summary.as_deref().unwrap_or_default());
+    fn check(&mut self, check: &mut Check<'_>) {
+        self.summary.iter_mut().for_each(|summary| check.message("summary", summary));
         check.items("diagnostics", self.diagnostics.len());
-        for Diagnostic { message, code, details, .. } in &self.diagnostics {
+        for Diagnostic { message, code, details, .. } in &mut self.diagnostics {
             check.message("diagnostics.message", message);
-            code.iter().for_each(|code| check.code("diagnostics.code", code));
-            check.metadata("diagnostics.details", details.as_deref());
+            code.iter_mut().for_each(|code| check.code("diagnostics.code", code));
+            check.metadata("diagnostics.details", details.as_mut());
         }
     }
 }
 
 impl Returned for Lease {
-    fn check(&self, check: &mut Check<'_>) {
-        check.id("lease.id", &self.id);
-        check.metadata("lease.metadata", self.metadata.as_deref());
+    fn check(&mut self, check: &mut Check<'_>) {
+        check.id("lease.id", &mut self.id);
+        check.metadata("lease.metadata", self.metadata.as_mut());
         check.number("lease.expires-at-ms", self.expires_at_ms);
     }
 }
 
 impl Returned for CleanupRecord {
-    fn check(&self, check: &mut Check<'_>) {
-        check.id("cleanup.creation-name", &self.creation_name);
-        self.observed_id.iter().for_each(|id| check.id("cleanup.observed-id", id));
+    fn check(&mut self, check: &mut Check<'_>) {
+        check.id("cleanup.creation-name", &mut self.creation_name);
+        self.observed_id.iter_mut().for_each(|id| check.id("cleanup.observed-id", id));
         let hex = |c: u8| c.is_ascii_digit() || matches!(c, b'a'..=b'f');
         if self.account_fingerprint.len() != 64 || !self.account_fingerprint.bytes().all(hex) {
             check.malformed("cleanup.account-fingerprint", "must be 64 lower-case hex digits".into());
         }
         let long = |text: &String| text.is_empty() || text.chars().count() > LABEL_CHARS_MAX;
+        for (key, value) in &mut self.labels {
+            check.scrub(key);
+            check.scrub(value);
+        }
         if self.labels.len() > LABELS_MAX || self.labels.iter().any(|(key, value)| long(key) || long(value)) {
             let message =
                 format!("must be at most {LABELS_MAX}, each part of 1 to {LABEL_CHARS_MAX} characters");
@@ -209,37 +243,37 @@ impl Returned for CleanupRecord {
 }
 
 impl Returned for AcquireError {
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&mut self, check: &mut Check<'_>) {
         self.error.check(check);
         if let Some(AcquisitionDiagnostic { elapsed_ms, budget_ms, .. }) = self.diagnostic {
             check.number("diagnostic.elapsed-ms", Some(elapsed_ms));
             check.number("diagnostic.budget-ms", Some(budget_ms));
         }
-        self.cleanup.iter().for_each(|cleanup| cleanup.check(check));
+        self.cleanup.iter_mut().for_each(|cleanup| cleanup.check(check));
     }
 }
 
 impl Returned for DestroyError {
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&mut self, check: &mut Check<'_>) {
         self.error.check(check);
-        self.cleanup.iter().for_each(|cleanup| cleanup.check(check));
+        self.cleanup.iter_mut().for_each(|cleanup| cleanup.check(check));
     }
 }
 
 impl Returned for StopError {
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&mut self, check: &mut Check<'_>) {
         self.error.check(check);
     }
 }
 
 impl Returned for Receipt {
-    fn check(&self, check: &mut Check<'_>) {
-        check.id("receipt.lease-id", &self.lease_id);
+    fn check(&mut self, check: &mut Check<'_>) {
+        check.id("receipt.lease-id", &mut self.lease_id);
     }
 }
 
 impl Returned for Finding {
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&mut self, check: &mut Check<'_>) {
         match self {
             Finding::Started(lease) => lease.check(check),
             Finding::Preparing(id) => check.id("finding.preparing", id),
@@ -250,8 +284,8 @@ impl Returned for Finding {
 }
 
 impl Returned for Workspace {
-    fn check(&self, check: &mut Check<'_>) {
-        check.message("cwd", &self.cwd);
+    fn check(&mut self, check: &mut Check<'_>) {
+        check.message("cwd", &mut self.cwd);
         // The host makes paths from it; a relative one or the root would name something else entirely.
         let mut parts = self.cwd.split('/').filter(|part| !part.is_empty()).peekable();
         let below_root = self.cwd.starts_with('/') && parts.peek().is_some();
@@ -260,23 +294,23 @@ impl Returned for Workspace {
             let message = "must be an absolute path below the root, without `.`, `..` and control characters";
             check.malformed("cwd", message.into());
         }
-        check.metadata("metadata", self.metadata.as_deref());
+        check.metadata("metadata", self.metadata.as_mut());
     }
 }
 
 impl Returned for ExecuteResult {
-    fn check(&self, check: &mut Check<'_>) {
-        if let Exit::Signaled(signal) = &self.exit {
+    fn check(&mut self, check: &mut Check<'_>) {
+        if let Exit::Signaled(signal) = &mut self.exit {
             check.id("exit.signaled", signal);
         }
-        check.metadata("metadata", self.metadata.as_deref());
+        check.metadata("metadata", self.metadata.as_mut());
     }
 }
 
 impl Returned for Vec<OperationResult> {
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&mut self, check: &mut Check<'_>) {
         check.items("operations", self.len());
-        for OperationResult { operation_id, files, bytes } in self {
+        for OperationResult { operation_id, files, bytes } in self.iter_mut() {
             check.id("operations.operation-id", operation_id);
             check.number("operations.files", Some(*files));
             check.number("operations.bytes", Some(*bytes));
@@ -285,27 +319,27 @@ impl Returned for Vec<OperationResult> {
 }
 
 impl Returned for SetupHandle {
-    fn check(&self, check: &mut Check<'_>) {
-        check.id("handle.lease-id", &self.lease_id);
-        check.metadata("handle.metadata", self.metadata.as_deref());
+    fn check(&mut self, check: &mut Check<'_>) {
+        check.id("handle.lease-id", &mut self.lease_id);
+        check.metadata("handle.metadata", self.metadata.as_mut());
     }
 }
 
 impl Returned for SetupSession {
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&mut self, check: &mut Check<'_>) {
         self.handle.check(check);
-        if let Some(Connection { summary, payload }) = &self.connection {
+        if let Some(Connection { summary, payload }) = &mut self.connection {
             check.metadata("connection.summary", Some(summary));
-            check.metadata("connection.payload", payload.as_deref());
+            check.metadata("connection.payload", payload.as_mut());
         }
     }
 }
 
 impl Returned for Template {
-    fn check(&self, check: &mut Check<'_>) {
-        check.id("reference", &self.reference);
-        check.id("kind", &self.kind);
-        check.metadata("metadata", self.metadata.as_deref());
+    fn check(&mut self, check: &mut Check<'_>) {
+        check.id("reference", &mut self.reference);
+        check.id("kind", &mut self.kind);
+        check.metadata("metadata", self.metadata.as_mut());
     }
 }
 
@@ -320,7 +354,7 @@ mod tests {
     #[test]
     fn a_field_over_its_limit_or_of_another_form_is_named() {
         let big = format!("{{\"a\":\"{}\"}}", "x".repeat(64 << 10));
-        for (lease, expected) in [
+        for (mut lease, expected) in [
             (lease("a", Some("{}".into()), Some(1)), None),
             (
                 lease("", None, None),
@@ -347,7 +381,7 @@ mod tests {
                 ),
             ),
         ] {
-            let checked = Check::run(Method::AcquireLease, &Limits::default(), &lease);
+            let checked = Check::run(Method::AcquireLease, &Limits::default(), None, &mut lease);
             assert_eq!(checked.err().map(|error| error.to_string()).as_deref(), expected);
         }
     }
@@ -366,8 +400,8 @@ mod tests {
             ("work", false),
             ("", false),
         ] {
-            let workspace = Workspace { cwd: cwd.into(), metadata: None };
-            let checked = Check::run(Method::RealizeWorkspace, &Limits::default(), &workspace);
+            let mut workspace = Workspace { cwd: cwd.into(), metadata: None };
+            let checked = Check::run(Method::RealizeWorkspace, &Limits::default(), None, &mut workspace);
             assert_eq!(checked.is_ok(), good, "{cwd:?}");
         }
     }

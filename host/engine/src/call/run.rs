@@ -3,6 +3,7 @@
 use crate::call::limiter::Hit;
 use crate::call::outcome::{Bill, CallError, Finished, trap_code};
 use crate::call::returned::Check;
+use crate::call::scope::{Authority, Scope};
 use crate::call::state::CallState;
 use crate::hook::Hook;
 use crate::limits::{Limit, Limits};
@@ -12,8 +13,11 @@ use leasehold_bindings::types::Context;
 use leasehold_contract::Method;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 use wasmtime::component::ResourceTableError;
 use wasmtime::{Store, Trap, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
@@ -25,6 +29,10 @@ pub struct CallOptions {
     pub limits: Limits,
     /// Ends the call when it is cancelled, wherever the call is.
     pub cancel: CancellationToken,
+    /// The lease the call is about, for attributing what the guest does.
+    pub lease: Option<String>,
+    /// What the call may reach beyond the engine; without it, nothing that needs more than a permission.
+    pub authority: Option<Arc<dyn Authority>>,
 }
 
 /// The guest was told to stop because its caller cancelled the call.
@@ -35,10 +43,33 @@ struct Cancelled;
 pub(crate) async fn run<H: Hook>(
     provider: &Provider,
     hook: H,
+    context: Context,
+    options: &CallOptions,
+) -> Finished<H::Answer> {
+    let span = tracing::info_span!(
+        target: "leasehold::hook",
+        "hook",
+        provider = %provider.digest(),
+        method = H::METHOD.name(),
+        driver = context.driver_key,
+        tenant = context.tenant,
+        environment = context.environment_id,
+        run = context.run_id,
+        lease = options.lease,
+        invocation = context.invocation_id,
+        verdict = tracing::field::Empty,
+        bill = tracing::field::Empty,
+    );
+    within_limits(provider, hook, context, options).instrument(span).await
+}
+
+async fn within_limits<H: Hook>(
+    provider: &Provider,
+    hook: H,
     mut context: Context,
     options: &CallOptions,
 ) -> Finished<H::Answer> {
-    let CallOptions { limits, cancel } = options;
+    let CallOptions { limits, cancel, lease, authority } = options;
     let started = Instant::now();
     let deadline = started + Duration::from_millis(limits.get(Limit::Wall));
     let unpaid = |error| Finished { answer: Err(error), bill: Bill::default() };
@@ -54,7 +85,9 @@ pub(crate) async fn run<H: Hook>(
         place = provider.engine().places(provider.places()) => place,
     };
     let _awake = provider.engine().awake();
-    let mut store = match store(provider, H::METHOD, &context, limits, cancel.clone(), deadline) {
+    let (lease, authority) = (lease.clone(), authority.clone());
+    let scope = Scope::new(provider.digest(), H::METHOD, &context, limits, deadline, lease, authority);
+    let mut store = match store(provider, Arc::new(scope), cancel.clone()) {
         Ok(store) => store,
         Err(error) => return unpaid(CallError::NotStarted { reason: format!("{error:#}") }),
     };
@@ -78,13 +111,18 @@ pub(crate) async fn run<H: Hook>(
         },
         () = tokio::time::sleep_until(deadline.into()) => Err(wall(limits)),
     };
-    let answer = ended.and_then(|answer| Check::run(H::METHOD, limits, &answer).map(|()| answer));
+    let authority = options.authority.as_deref();
+    let answer =
+        ended.and_then(|mut answer| Check::run(H::METHOD, limits, authority, &mut answer).map(|()| answer));
+    let answer = answer.map_err(|error| error.scrubbed(authority));
     let bill = bill(&store, limits, started.elapsed());
     drop(store);
     drop(place);
-    let (method, invocation) = (H::METHOD.name(), context.invocation_id.as_str());
-    let outcome = answer.as_ref().err().map_or("answered", CallError::code);
-    tracing::debug!(provider = %provider.digest(), method, invocation, outcome, ?bill, "call ended");
+    let verdict = answer.as_ref().err().map_or("answered", CallError::code);
+    let span = tracing::Span::current();
+    span.record("verdict", verdict);
+    span.record("bill", tracing::field::debug(&bill));
+    tracing::debug!("call ended");
     Finished { answer, bill }
 }
 
@@ -108,14 +146,12 @@ fn may_start(
 
 fn store(
     provider: &Provider,
-    method: Method,
-    context: &Context,
-    limits: &Limits,
+    scope: Arc<Scope>,
     cancel: CancellationToken,
-    deadline: Instant,
 ) -> wasmtime::Result<Store<CallState>> {
     let facilities = provider.engine().facilities().clone();
-    let state = CallState::new(limits, method, context.invocation_id.clone(), facilities);
+    let (limits, deadline) = (scope.limits.clone(), scope.deadline);
+    let state = CallState::new(scope, facilities);
     let mut store = Store::new(provider.engine().wasmtime(), state);
     store.limiter(|state| &mut state.limiter);
     store.set_fuel(limits.get(Limit::Fuel))?;
@@ -138,12 +174,15 @@ fn store(
 
 fn bill(store: &Store<CallState>, limits: &Limits, wall: Duration) -> Bill {
     let state = store.data();
+    let meter = &state.scope().meter;
     Bill {
         fuel: limits.get(Limit::Fuel) - store.get_fuel().unwrap_or(0),
         peak_memory_bytes: state.limiter.peak as u64,
         wall_us: u64::try_from(wall.as_micros()).unwrap_or(u64::MAX),
-        bytes_out: state.bytes_out(),
-        bytes_in: state.bytes_in(),
+        bytes_out: meter.bytes_out.load(Ordering::Relaxed),
+        bytes_in: meter.bytes_in.load(Ordering::Relaxed),
+        requests: meter.requests.load(Ordering::Relaxed),
+        denials: meter.denials.load(Ordering::Relaxed),
         host_calls: state.host_calls,
         log_lines: state.log.lines,
         refused_growth: state.limiter.refusals,

@@ -1,13 +1,15 @@
 //! What a store holds during one call.
 
 use crate::call::limiter::Limiter;
+use crate::call::scope::{Filter, Scope};
 use crate::call::stream::Said;
 use crate::host::{Facilities, Facility};
-use crate::limits::{Limit, Limits};
+use crate::limits::Limit;
 use bytes::Bytes;
-use leasehold_contract::Method;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, async_trait};
@@ -20,12 +22,10 @@ pub struct CallState {
     pub(crate) log: LogBudget,
     pub(crate) said: Said,
     pub(crate) host_calls: u64,
-    /// The method and the call's id, for attributing what the guest does.
-    pub(crate) method: Method,
-    pub(crate) invocation: String,
+    scope: Arc<Scope>,
     facilities: Facilities,
-    bytes_in: Arc<AtomicU64>,
-    bytes_out: Arc<AtomicU64>,
+    /// What facilities keep for this call alone, each under a type of its own.
+    kept: Vec<Box<dyn Any + Send>>,
 }
 
 /// How much a call may still log.
@@ -34,12 +34,28 @@ pub(crate) struct LogBudget {
     pub(crate) lines: u64,
     pub(crate) lines_left: u64,
     pub(crate) bytes_left: u64,
+    /// When the current second began, and how many lines it has had.
+    pub(crate) second: Instant,
+    pub(crate) lines_this_second: u64,
     /// The longest message; longer ones are cut.
     pub(crate) message_bytes: usize,
 }
 
+impl LogBudget {
+    /// Whether one more line fits into the current second.
+    pub(crate) fn in_time(&mut self, per_second: u64) -> bool {
+        let now = Instant::now();
+        if now.duration_since(self.second) >= Duration::from_secs(1) {
+            (self.second, self.lines_this_second) = (now, 0);
+        }
+        self.lines_this_second += 1;
+        self.lines_this_second <= per_second
+    }
+}
+
 impl CallState {
-    pub(crate) fn new(limits: &Limits, method: Method, invocation: String, facilities: Facilities) -> Self {
+    pub(crate) fn new(scope: Arc<Scope>, facilities: Facilities) -> Self {
+        let limits = &scope.limits;
         let said = Said::new(limits);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.size(Limit::Handles));
@@ -57,14 +73,37 @@ impl CallState {
                 lines_left: limits.get(Limit::LogLines),
                 bytes_left: limits.get(Limit::LogBytes),
                 message_bytes: limits.size(Limit::Message),
+                second: Instant::now(),
+                lines_this_second: 0,
             },
             said,
             host_calls: 0,
-            method,
-            invocation,
+            scope,
             facilities,
-            bytes_in: Arc::default(),
-            bytes_out: Arc::default(),
+            kept: Vec::new(),
+        }
+    }
+
+    /// Who the call is for and what it may reach.
+    pub fn scope(&self) -> &Arc<Scope> {
+        &self.scope
+    }
+
+    /// What a facility keeps for this call, made when it is first asked for, beside the call's resources.
+    /// Counts as a call into the host.
+    pub fn keeping<S: Any + Send>(
+        &mut self,
+        make: impl FnOnce(&Arc<Scope>) -> S,
+    ) -> (&mut S, &mut ResourceTable) {
+        self.host_calls += 1;
+        let found = self.kept.iter().position(|kept| kept.is::<S>());
+        let place = found.unwrap_or_else(|| {
+            self.kept.push(Box::new(make(&self.scope)));
+            self.kept.len() - 1
+        });
+        match self.kept[place].downcast_mut() {
+            Some(kept) => (kept, &mut self.table),
+            None => unreachable!("it was looked up by this type"),
         }
     }
 
@@ -74,6 +113,11 @@ impl CallState {
         self.facilities.find()
     }
 
+    /// Takes secrets out of a stream that leaves the guest.
+    pub(crate) fn filter(&self) -> Option<Box<dyn Filter>> {
+        self.scope.authority.as_ref().and_then(|authority| authority.filter())
+    }
+
     /// The resources of the call, for the functions of a facility.
     pub fn table(&mut self) -> &mut ResourceTable {
         &mut self.table
@@ -81,7 +125,7 @@ impl CallState {
 
     /// Puts an input stream into the table, so that what is read from it is counted.
     pub(crate) fn push_input(&mut self, inner: DynInputStream) -> wasmtime::Result<Resource<DynInputStream>> {
-        let read = self.bytes_in.clone();
+        let read = self.scope.meter.bytes_in.clone();
         Ok(self.table.push(Box::new(CountedIn { inner, read }) as DynInputStream)?)
     }
 
@@ -90,18 +134,8 @@ impl CallState {
         &mut self,
         inner: DynOutputStream,
     ) -> wasmtime::Result<Resource<DynOutputStream>> {
-        let written = self.bytes_out.clone();
+        let written = self.scope.meter.bytes_out.clone();
         Ok(self.table.push(Box::new(CountedOut { inner, written }) as DynOutputStream)?)
-    }
-
-    /// Bytes the guest read from the streams it was given.
-    pub(crate) fn bytes_in(&self) -> u64 {
-        self.bytes_in.load(Ordering::Relaxed)
-    }
-
-    /// Bytes the guest wrote to the streams it was given.
-    pub(crate) fn bytes_out(&self) -> u64 {
-        self.bytes_out.load(Ordering::Relaxed)
     }
 }
 

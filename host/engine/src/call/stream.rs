@@ -4,6 +4,7 @@
 //! it through a channel, and a slow reader slows the command, not the host.
 
 use crate::call::limiter::Hit;
+use crate::call::scope::Filter;
 use crate::limits::{Limit, Limits};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -78,11 +79,16 @@ impl Output {
 
     /// The stream to write to, for a host that hands it to a guest by itself.
     pub fn into_stream(self) -> DynOutputStream {
-        Box::new(Writer { kept: self.kept, live: self.live, permit: None })
+        self.through(None)
     }
 
-    pub(crate) fn writer(&self) -> DynOutputStream {
-        self.clone().into_stream()
+    /// The stream to write to; what a filter takes out is neither kept nor sent on.
+    pub(crate) fn writer(&self, filter: Option<Box<dyn Filter>>) -> DynOutputStream {
+        self.clone().through(filter)
+    }
+
+    fn through(self, filter: Option<Box<dyn Filter>>) -> DynOutputStream {
+        Box::new(Writer { kept: self.kept, live: self.live, permit: None, filter })
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -125,6 +131,37 @@ struct Writer {
     live: Option<mpsc::Sender<Bytes>>,
     /// A place in the channel, taken before the guest may write.
     permit: Option<mpsc::OwnedPermit<Bytes>>,
+    /// Takes out what must not leave.
+    filter: Option<Box<dyn Filter>>,
+}
+
+impl Writer {
+    fn take(&mut self, bytes: Bytes) -> Result<(), Hit> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let pushed = self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(&bytes);
+        if let Some(permit) = self.permit.take() {
+            permit.send(bytes);
+        }
+        pushed
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let Some(mut filter) = self.filter.take() else { return };
+        let rest = filter.end();
+        if self.permit.is_none()
+            && let (Some(live), Ok(runtime)) = (self.live.take(), tokio::runtime::Handle::try_current())
+        {
+            // Nobody is there any more to wait for a place, so the rest waits by itself.
+            let rest = rest.clone();
+            runtime.spawn(async move { live.send(rest).await });
+        }
+        // The stream has ended; a limit that is hit now has nobody left to stop.
+        let _ = self.take(rest);
+    }
 }
 
 #[async_trait]
@@ -144,11 +181,11 @@ impl OutputStream for Writer {
         if bytes.len() > CHUNK {
             return Err(StreamError::trap("wrote more than the stream had allowed"));
         }
-        let pushed = self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(&bytes);
-        if let Some(permit) = self.permit.take() {
-            permit.send(bytes);
-        }
-        pushed.map_err(|hit| StreamError::Trap(hit.into()))
+        let bytes = match &mut self.filter {
+            Some(filter) => filter.pass(bytes),
+            None => bytes,
+        };
+        self.take(bytes).map_err(|hit| StreamError::Trap(hit.into()))
     }
 
     fn flush(&mut self) -> StreamResult<()> {
@@ -214,7 +251,7 @@ impl StdoutStream for Said {
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(Writer { kept: self.0.clone(), live: None, permit: None })
+        Box::new(Writer { kept: self.0.clone(), live: None, permit: None, filter: None })
     }
 }
 
@@ -263,14 +300,14 @@ mod tests {
     fn text_says_how_much_is_missing() {
         let limits = Limits::default().with(Limit::OutputKept, 4).unwrap();
         let output = Output::new(&limits);
-        output.writer().write(Bytes::from_static(b"abcdefgh")).unwrap();
+        output.writer(None).write(Bytes::from_static(b"abcdefgh")).unwrap();
         assert_eq!(output.text(), "ab\n[… 4 bytes left out …]\ngh");
     }
 
     #[test]
     fn the_byte_above_the_limit_ends_the_stream() {
         let limits = Limits::default().with(Limit::Output, 4).unwrap();
-        let mut writer = Output::new(&limits).writer();
+        let mut writer = Output::new(&limits).writer(None);
         writer.write(Bytes::from_static(b"abcd")).unwrap();
         let Err(StreamError::Trap(error)) = writer.write(Bytes::from_static(b"e")) else { panic!() };
         assert_eq!(*error.downcast_ref::<Hit>().unwrap(), Hit { limit: Limit::Output, allowed: 4, at: 5 });
@@ -279,7 +316,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_channel_makes_the_writer_wait_and_a_closed_one_does_not() {
         let (sender, mut receiver) = mpsc::channel(1);
-        let mut writer = Output::new(&Limits::default()).with_live(sender).writer();
+        let mut writer = Output::new(&Limits::default()).with_live(sender).writer(None);
         assert_eq!(writer.check_write().unwrap(), CHUNK);
         writer.write(Bytes::from_static(b"a")).unwrap();
         assert_eq!(writer.check_write().unwrap(), 0);

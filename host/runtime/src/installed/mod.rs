@@ -37,7 +37,7 @@ impl Installed {
         let ceiling = Limit::Wall.info().ceiling;
         let wall = u64::try_from(time.as_millis()).unwrap_or(ceiling).clamp(1, ceiling);
         let limits = self.limits.clone().with(Limit::Wall, wall).unwrap_or_else(|_| self.limits.clone());
-        self.provider.call(hook, context, &CallOptions { limits, cancel }).await
+        self.provider.call(hook, context, &CallOptions { limits, cancel, ..CallOptions::default() }).await
     }
 
     /// Calls a method for the lease crate: what the guest answered, or the fault that ended the call.
