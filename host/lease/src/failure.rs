@@ -66,6 +66,19 @@ fn joined(errors: &[FieldError]) -> String {
     lines.collect::<Vec<_>>().join("; ")
 }
 
+impl TransientCategory {
+    /// The word for it, for machines and people.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            TransientCategory::Timeout => "timeout",
+            TransientCategory::RateLimited => "rate_limited",
+            TransientCategory::Unavailable => "unavailable",
+            TransientCategory::Network => "network",
+        }
+    }
+}
+
 /// How far an acquisition had come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcquisitionPhase {
@@ -92,6 +105,17 @@ pub struct AcquisitionDiagnostic {
     pub started: bool,
 }
 
+impl AcquisitionDiagnostic {
+    /// Whether the provider's own deadline was the first thing that failed, before anything had started.
+    #[must_use]
+    pub fn is_deadline(&self) -> bool {
+        self.elapsed >= self.budget
+            && !self.budget.is_zero()
+            && !self.started
+            && self.phase != AcquisitionPhase::Setup
+    }
+}
+
 /// A failed acquisition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcquireFailure {
@@ -101,6 +125,8 @@ pub struct AcquireFailure {
     pub diagnostic: Option<AcquisitionDiagnostic>,
     /// What may be left behind; absent only when nothing can be.
     pub cleanup: Option<Box<CleanupRecord>>,
+    /// Whether the provider itself said all this. A call that was cut off says nothing of what is left.
+    pub answered: bool,
 }
 
 /// A failed or unfinished destruction.
@@ -111,4 +137,42 @@ pub struct DestroyFailure {
     /// The cleanup record with its observed id, given before anything is deleted: it is stored, and the
     /// provider is called again.
     pub cleanup: Option<Box<CleanupRecord>>,
+}
+
+/// Why an allocation could not be stopped; a closed list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StopReason {
+    /// Could not be confirmed; may be tried again.
+    Unconfirmed,
+    /// The back end lost the resource; terminal.
+    ResourceUnrecoverable,
+    /// One bounded recovery was tried and failed; terminal.
+    RecoveryFailed,
+}
+
+impl StopReason {
+    /// The word for it, in the store and for people.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            StopReason::Unconfirmed => "unconfirmed",
+            StopReason::ResourceUnrecoverable => "resource_unrecoverable",
+            StopReason::RecoveryFailed => "recovery_failed",
+        }
+    }
+
+    /// Whether trying again soon is of no use.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        !matches!(self, StopReason::Unconfirmed)
+    }
+}
+
+/// A failed stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StopFailure {
+    /// Why, as every method says it.
+    pub fault: Fault,
+    /// Why, from the closed list.
+    pub reason: StopReason,
 }

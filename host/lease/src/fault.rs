@@ -1,9 +1,22 @@
 //! Named points where a test ends the process, as `kill -9` would. In an ordinary build they are nothing.
 
-/// A write to the store or a call of the provider: what can be cut off before and after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(any(test, feature = "fault-points")), allow(dead_code, reason = "only the points read it"))]
-pub(crate) enum Step {
+/// One table of every write to the store and every call of a provider: what can be cut off before and after.
+macro_rules! steps {
+    ($($(#[$meaning:meta])* $step:ident),* $(,)?) => {
+        /// A write to the store or a call of the provider.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[cfg_attr(not(any(test, feature = "fault-points")), allow(dead_code, reason = "only the points read it"))]
+        pub(crate) enum Step { $($(#[$meaning])* $step),* }
+
+        #[cfg(test)]
+        #[allow(dead_code, reason = "TEMPORARY")]
+        impl Step {
+            pub(crate) const ALL: &[Step] = &[$(Step::$step),*];
+        }
+    };
+}
+
+steps! {
     /// The lease is written before the provider is asked.
     Intent,
     CallAcquire,
@@ -13,12 +26,30 @@ pub(crate) enum Step {
     Abandon,
     /// An answer that belongs to another lease is written.
     Reject,
+    /// A kept lease is taken up.
+    BeginResume,
+    CallResume,
+    /// What a resume learned is written, and the lease handed over.
+    EndResume,
+    /// A resume that failed is written, with what becomes of the lease.
+    LeaveResume,
+    /// A longer life that the provider promised is written.
+    Renew,
+    /// That a lease holds work, or no longer does, is written.
+    Preserve,
     BeginRelease,
     CallRelease,
     EndRelease,
     /// A release without a fitting receipt is written.
     LeaveRelease,
+    /// That a lease is to be deleted is written.
+    BeginDestroy,
+    /// That a lease is to be stopped is written.
+    StopIntent,
+    CallStop,
     Claim,
+    /// A lease whose provider is not ready is put off.
+    Defer,
     CallFind,
     /// An id that was found is written before anything is deleted.
     Observe,
@@ -27,6 +58,10 @@ pub(crate) enum Step {
     Settle,
     /// A cleanup that failed is written.
     PutOff,
+    /// What the store did not take is put into a file.
+    Spool,
+    /// What was put into a file is written to the store.
+    TakeIn,
 }
 
 #[cfg(any(test, feature = "fault-points"))]
@@ -37,25 +72,6 @@ mod points {
     pub(crate) const VARIABLE: &str = "LEASEHOLD_FAULT_POINT";
 
     impl Step {
-        #[cfg(test)]
-        pub(crate) const ALL: [Step; 15] = [
-            Step::Intent,
-            Step::CallAcquire,
-            Step::Activate,
-            Step::Abandon,
-            Step::Reject,
-            Step::BeginRelease,
-            Step::CallRelease,
-            Step::EndRelease,
-            Step::LeaveRelease,
-            Step::Claim,
-            Step::CallFind,
-            Step::Observe,
-            Step::CallDestroy,
-            Step::Settle,
-            Step::PutOff,
-        ];
-
         /// Ends the process here when the variable says so.
         pub(crate) fn before(self) {
             self.reach("before");
@@ -79,6 +95,7 @@ mod points {
 }
 
 #[cfg(test)]
+#[allow(unused_imports, reason = "TEMPORARY")]
 pub(crate) use points::VARIABLE;
 
 #[cfg(not(any(test, feature = "fault-points")))]

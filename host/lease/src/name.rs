@@ -1,6 +1,7 @@
 //! The name of a lease, which is also the creation name its allocation is found again by.
 
 use crate::StoreError;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// RFC 4648 base32 in lower case: every back end takes these letters in a name, a label or a host name.
@@ -14,7 +15,8 @@ const LETTERS: usize = 26;
 const PREFIX: &str = "lh-";
 
 /// Names one lease: `lh-` and 26 random letters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct LeaseId(String);
 
 impl LeaseId {
@@ -41,6 +43,20 @@ impl LeaseId {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl TryFrom<String> for LeaseId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        LeaseId::parse(&text).ok_or_else(|| format!("`{}` is no name of a lease", text.escape_debug()))
+    }
+}
+
+impl From<LeaseId> for String {
+    fn from(id: LeaseId) -> String {
+        id.0
     }
 }
 

@@ -77,6 +77,11 @@ impl Owner {
         }
     }
 
+    /// Whether it is a process of this boot of this machine.
+    pub(crate) fn is_of_this_boot(&self) -> bool {
+        Owner::here().is_ok_and(|here| here.boot == self.boot)
+    }
+
     pub(crate) fn to_text(&self) -> String {
         let Owner { pid, started, boot, table, part } = self;
         format!("{pid}/{started}/{boot}/{table}/{part:016x}")

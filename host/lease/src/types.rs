@@ -2,11 +2,13 @@
 //! What goes wrong between them is in `failure`.
 
 use crate::Lease;
+use crate::limits;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How long a lease is meant to live. The host decides it once, before the sandbox exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Retention {
     /// The sandbox ends with the run; release deletes it.
     Ephemeral,
@@ -23,14 +25,50 @@ impl Retention {
             Retention::Reuse => "reuse",
         }
     }
+}
 
-    pub(crate) fn parse(word: &str) -> Option<Retention> {
-        [Retention::Ephemeral, Retention::Reuse].into_iter().find(|retention| retention.word() == word)
+/// What becomes of a lease when its use ends. Decided once, when it is acquired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// It ends with its run.
+    #[default]
+    Ephemeral,
+    /// It is kept for later runs of the same workspace and agent.
+    Reuse,
+    /// It ends with its run, unless the run failed: then it is stopped and kept for people to look at.
+    KeepOnFailure,
+}
+
+impl Policy {
+    const ALL: [Policy; 3] = [Policy::Ephemeral, Policy::Reuse, Policy::KeepOnFailure];
+
+    /// The word for it, in the store and for people.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Policy::Ephemeral => "ephemeral",
+            Policy::Reuse => "reuse",
+            Policy::KeepOnFailure => "keep_on_failure",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<Policy> {
+        Policy::ALL.into_iter().find(|policy| policy.word() == word)
+    }
+
+    /// What the provider is told of it.
+    #[must_use]
+    pub const fn retention(self) -> Retention {
+        match self {
+            Policy::Reuse => Retention::Reuse,
+            Policy::Ephemeral | Policy::KeepOnFailure => Retention::Ephemeral,
+        }
     }
 }
 
 /// The right to use one allocation, as the provider knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderLease {
     /// The back end's own id of the allocation.
     pub id: String,
@@ -41,7 +79,8 @@ pub struct ProviderLease {
 }
 
 /// What became of an allocation. No receipt, no proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Disposition {
     /// The allocation and its files no longer exist.
     Destroyed,
@@ -66,6 +105,12 @@ impl Disposition {
             Disposition::Stopped => "stopped",
             Disposition::Retained => "retained",
         }
+    }
+
+    /// Whether the allocation still exists after it.
+    #[must_use]
+    pub const fn is_kept(self) -> bool {
+        matches!(self, Disposition::Stopped | Disposition::Retained)
     }
 
     pub(crate) fn parse(word: &str) -> Option<Disposition> {
@@ -109,7 +154,8 @@ pub struct CleanupRecord {
 }
 
 /// What a caller may wish of an allocation beyond its retention. All of it may be left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Wishes {
     /// Working directory wanted inside the sandbox, absolute.
     pub requested_cwd: Option<String>,
@@ -123,7 +169,8 @@ pub struct Wishes {
     pub adapter_type: Option<String>,
     /// Workspace settings as a JSON object.
     pub workspace_settings: Option<String>,
-    /// When the back end should end the allocation by itself.
+    /// When the back end should end the allocation by itself. A caller who sets it gets no lease from a
+    /// back end that does not promise an end.
     pub requested_expires_at_ms: Option<u64>,
 }
 
@@ -136,6 +183,15 @@ pub struct AcquireRequest {
     pub retention: Retention,
     /// The rest.
     pub wishes: Wishes,
+}
+
+/// What to resume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeRequest {
+    /// The lease as it was stored.
+    pub lease: ProviderLease,
+    /// Working directory wanted inside the sandbox, absolute.
+    pub requested_cwd: Option<String>,
 }
 
 /// What to release.
@@ -175,10 +231,52 @@ pub struct Context {
     pub remaining: Duration,
 }
 
+impl ProviderLease {
+    /// Checks what a provider gave: nothing it says is believed because of who it is.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        limits::text("the id of the allocation", &self.id, limits::ALLOCATION_ID)?;
+        if self.id.is_empty() {
+            return Err("the id of the allocation is empty; a provider must give the back end's own".into());
+        }
+        self.metadata.as_ref().map_or(Ok(()), |it| limits::text("the lease's metadata", it, limits::METADATA))
+    }
+}
+
+impl CleanupRecord {
+    /// Checks that it is about this creation and holds nothing but names.
+    pub(crate) fn check(&self, creation_name: &str) -> Result<(), String> {
+        if self.creation_name != creation_name {
+            return Err("the cleanup record is about another creation than the one asked for".into());
+        }
+        if let Some(id) = &self.observed_id {
+            limits::text("the observed id of the cleanup record", id, limits::ALLOCATION_ID)?;
+        }
+        let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if self.account_fingerprint.len() != 64 || !self.account_fingerprint.bytes().all(hex) {
+            return Err(
+                "the account fingerprint of the cleanup record is not 64 lower-case hex digits".into()
+            );
+        }
+        if self.labels.len() > limits::LABELS {
+            return Err(format!("the cleanup record has more than {} labels", limits::LABELS));
+        }
+        let plain = |text: &str| {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/');
+            !text.is_empty() && text.len() <= limits::LABEL && text.bytes().all(fits)
+        };
+        match self.labels.iter().find(|(key, value)| !plain(key) || !plain(value)) {
+            Some((key, _)) => {
+                Err(format!("label `{}` of the cleanup record is no plain name", key.escape_debug()))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 impl Context {
     pub(crate) fn of(lease: &Lease, remaining: Duration) -> Context {
         Context {
-            driver: lease.driver.clone(),
+            driver: lease.pins.driver.clone(),
             tenant: lease.tenant.clone(),
             environment: lease.environment.clone(),
             run: lease.run.clone(),

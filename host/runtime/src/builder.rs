@@ -2,12 +2,12 @@
 
 use crate::error::Error;
 use crate::installed::Installed;
-use crate::runtime::{Inner, Leasehold};
+use crate::runtime::{Catalog, Inner, Leasehold};
 use leasehold_authority::facility::JailFacility;
 use leasehold_authority::jail::{Isolation, Jails};
-use leasehold_contract::authority::{Grant, Policy};
+use leasehold_contract::authority::{Grant, Permission, Policy};
 use leasehold_engine::{Allocation, Cache, Compiled, Engine, EngineOptions, Facility, Limits};
-use leasehold_lease::{Budgets, Leases, Options, Store};
+use leasehold_lease::{Leases, Options, Settings, Store};
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -97,8 +97,10 @@ impl Builder {
             .await
             .map_err(|_| Error::CutOff { doing: "installing providers" })??;
         let store = Store::open(directory.join("leases.db"), Options::default()).await?;
-        let leases = Leases::new(store, Budgets::default())?;
-        Ok(Leasehold(Arc::new(Inner { providers, leases, jails })))
+        let catalog = Arc::new(Catalog(providers));
+        let settings = Settings { spool: Some(directory.join("spool")), ..Settings::default() };
+        let leases = Leases::open(store, catalog.clone(), settings).await?;
+        Ok(Leasehold(Arc::new(Inner { catalog, leases, jails })))
     }
 }
 
@@ -113,8 +115,11 @@ fn install(
         let compiled: Compiled = engine.load(&component).map_err(load)?;
         let link = |source| Error::Link { provider: name.clone(), source };
         let policy = Policy::new(&name, None, granted);
-        let provider = compiled.link(&policy.permissions()).map_err(link)?;
-        installed.insert(name, Arc::new(Installed { provider, limits: limits.clone() }));
+        let permissions = policy.permissions();
+        let reaches = [Permission::Http, Permission::Tcp, Permission::UnixHttp];
+        let network = reaches.iter().any(|permission| permissions.contains(permission));
+        let provider = compiled.link(&permissions).map_err(link)?;
+        installed.insert(name, Arc::new(Installed { provider, limits: limits.clone(), network }));
     }
     Ok(installed)
 }

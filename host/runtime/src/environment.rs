@@ -3,12 +3,8 @@
 use crate::error::Error;
 use crate::runtime::Leasehold;
 use crate::session::Session;
-use leasehold_contract::Method;
-use leasehold_contract::budget::{BudgetRequest, budget};
-use leasehold_contract::declaration::DriverKind;
-use leasehold_lease::{Retention, Wanted, Wishes};
+use leasehold_lease::Wanted;
 use serde_json::{Map, Value};
-use std::time::Duration;
 
 /// A provider, and how it is to be used.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,26 +48,13 @@ impl Environment {
     /// When there is no such provider, or it does not supply a sandbox.
     pub async fn acquire(&self, runtime: &Leasehold, who: For) -> Result<Session, Error> {
         let provider = runtime.provider(&self.provider)?;
-        let request = BudgetRequest {
-            requested_ms: None,
-            config: &self.config,
-            declared_acquire_ms: None,
-            kind: DriverKind::SandboxProvider,
-        };
         let wanted = Wanted {
-            environment: self.name.clone(),
-            provider: self.provider.clone(),
-            driver: self.provider.clone(),
-            digest: provider.provider.digest().to_string(),
-            tenant: who.tenant,
             run: who.run,
-            retention: Retention::Ephemeral,
             config: Value::Object(self.config.clone()).to_string(),
-            wishes: Wishes::default(),
-            budget: Duration::from_millis(budget(Method::AcquireLease, &request).timeout_ms),
+            ..Wanted::new(self.name.clone(), provider.pins(&self.provider), who.tenant)
         };
         let leases = runtime.leases().clone();
-        let lease = leases.acquire(provider.clone(), wanted).await?;
+        let lease = leases.acquire(wanted).await?.lease;
         Ok(Session { environment: self.clone(), provider, leases, lease })
     }
 }

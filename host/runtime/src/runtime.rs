@@ -4,7 +4,7 @@ use crate::builder::{Builder, LOCAL_PROVIDER};
 use crate::error::Error;
 use crate::installed::Installed;
 use leasehold_authority::jail::Jails;
-use leasehold_lease::{Answer, Lease, Leases, Providers, Report, Unready};
+use leasehold_lease::{Leases, Pins, Providers, Report, Resolving, Unready};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,10 +16,14 @@ pub struct Leasehold(pub(crate) Arc<Inner>);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) providers: BTreeMap<String, Arc<Installed>>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) leases: Leases,
     pub(crate) jails: Arc<Jails>,
 }
+
+/// The installed providers.
+#[derive(Debug)]
+pub(crate) struct Catalog(pub(crate) BTreeMap<String, Arc<Installed>>);
 
 impl Leasehold {
     /// A runtime that keeps what it knows in this directory, which is made when it is not there.
@@ -33,7 +37,7 @@ impl Leasehold {
     /// When the store or the jails cannot be read. What can be ended is ended all the same.
     pub async fn reconcile(&self) -> Result<Report, Error> {
         self.0.jails.reap().await?;
-        Ok(self.0.leases.reconcile(Arc::new(self.clone())).await?)
+        Ok(self.0.leases.reconcile().await?)
     }
 
     /// Waits until nothing begun here is under way any more; a host that is about to exit awaits it.
@@ -47,26 +51,27 @@ impl Leasehold {
     }
 
     pub(crate) fn provider(&self, name: &str) -> Result<Arc<Installed>, Error> {
-        let known = || self.0.providers.keys().cloned().collect();
-        let found = self.0.providers.get(name).cloned();
+        self.0.catalog.find(name)
+    }
+}
+
+impl Catalog {
+    fn find(&self, name: &str) -> Result<Arc<Installed>, Error> {
+        let known = || self.0.keys().cloned().collect();
+        let found = self.0.get(name).cloned();
         found.ok_or_else(|| Error::UnknownProvider { name: name.into(), known: known() })
     }
 }
 
-impl Providers for Leasehold {
-    fn resolve<'a>(
-        &'a self,
-        lease: &'a Lease,
-    ) -> Answer<'a, Result<Arc<dyn leasehold_lease::Provider>, Unready>> {
+impl Providers for Catalog {
+    fn resolve<'a>(&'a self, pins: &'a Pins) -> Resolving<'a> {
         Box::pin(async move {
-            let provider = self.provider(&lease.provider).map_err(|error| Unready(error.to_string()))?;
+            let name = &pins.provider;
+            let provider = self.find(name).map_err(|error| Unready(error.to_string()))?;
             let digest = provider.provider.digest().to_string();
             // The name is the allocation's id for our own provider, whichever version made it.
-            if digest != lease.digest && lease.provider != LOCAL_PROVIDER {
-                return Err(Unready(format!(
-                    "`{}` is installed as {digest}, not {}",
-                    lease.provider, lease.digest
-                )));
+            if digest != pins.digest && name != LOCAL_PROVIDER {
+                return Err(Unready(format!("`{name}` is installed as {digest}, not {}", pins.digest)));
             }
             Ok(provider as Arc<dyn leasehold_lease::Provider>)
         })

@@ -2,9 +2,10 @@
 //! with a time.
 
 use crate::fault::Step;
+use crate::{Clock, Reply};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tracing::Instrument;
 
 /// What is said of a call whose task ended without an answer.
@@ -13,8 +14,8 @@ pub(super) const BROKE_OFF: &str = "the provider's call broke off without an ans
 /// Starts a call.
 pub(super) fn start<T: Send + 'static>(
     step: Step,
-    answer: impl Future<Output = T> + Send + 'static,
-) -> JoinHandle<T> {
+    answer: impl Future<Output = Reply<T>> + Send + 'static,
+) -> JoinHandle<Reply<T>> {
     let call = async move {
         step.before();
         let answer = answer.await;
@@ -26,17 +27,24 @@ pub(super) fn start<T: Send + 'static>(
 
 /// Calls and waits for the answer, or says why there was none.
 pub(super) async fn timed<T: Send + 'static>(
+    clock: &Arc<dyn Clock>,
     step: Step,
     budget: Duration,
-    answer: impl Future<Output = T> + Send + 'static,
-) -> Result<T, String> {
-    let mut call = start(step, answer);
-    match timeout(budget, &mut call).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(_)) => Err(BROKE_OFF.into()),
-        Err(_) => {
-            call.abort();
-            Err(format!("the provider gave no answer within {budget:?}"))
-        }
+    answer: impl Future<Output = Reply<T>> + Send + 'static,
+) -> Result<Reply<T>, String> {
+    let mut call = Call(start(step, answer));
+    tokio::select! {
+        biased;
+        answered = &mut call.0 => answered.map_err(|_| BROKE_OFF.into()),
+        () = clock.sleep(budget) => Err(format!("the provider gave no answer within {budget:?}")),
+    }
+}
+
+/// A call that ends when nobody waits for it any more.
+struct Call<T>(JoinHandle<T>);
+
+impl<T> Drop for Call<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

@@ -15,17 +15,20 @@ pub enum StoreError {
         /// The system's answer.
         source: std::io::Error,
     },
-    /// The file is a database of something else.
-    #[error("{path} is not a lease store; name another file", path = path.display())]
+    /// The address of a server cannot be read. It may hold a password, so it is not shown.
+    #[error("the address of the lease store cannot be read; expected postgres://USER@HOST:PORT/DATABASE")]
+    Address,
+    /// It is a database of something else.
+    #[error("{what} is not a lease store; name another")]
     Foreign {
-        /// The file.
-        path: PathBuf,
+        /// The file or the database.
+        what: String,
     },
-    /// A later version of this program has written the file.
-    #[error("the lease store {path} has version {found}, this program knows up to {known}; update it", path = path.display())]
+    /// A later version of this program has written it.
+    #[error("the lease store {what} has version {found}, this program knows up to {known}; update it")]
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// The file or the database.
+        what: String,
         /// The version it has.
         found: usize,
         /// The latest version known here.
@@ -37,13 +40,53 @@ pub enum StoreError {
         /// What was being done.
         doing: &'static str,
     },
-    /// SQLite failed otherwise.
-    #[error("the lease store failed while {doing}: {source}; check the disk and the file")]
-    Sqlite {
+    /// The disk has no room. Nothing was written.
+    #[error("the disk of the lease store is full, while {doing}; make room and try again")]
+    Full {
         /// What was being done.
         doing: &'static str,
-        /// SQLite's answer.
-        source: rusqlite::Error,
+    },
+    /// Something of that name is there already.
+    #[error("the lease store already holds another of that name, while {doing}")]
+    Conflict {
+        /// What was being done.
+        doing: &'static str,
+    },
+    /// The connection ended and could not be made again in time.
+    #[error("the server of the lease store cannot be reached while {doing}: {source}; check that it runs")]
+    Lost {
+        /// What was being done.
+        doing: &'static str,
+        /// What the connection said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The database failed otherwise.
+    #[error("the lease store failed while {doing}: {source}; check the disk, the file or the server")]
+    Database {
+        /// What was being done.
+        doing: &'static str,
+        /// Its answer.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A row does not hold what belongs there.
+    #[error("the lease store holds what makes no sense: {what}; it was changed by hand")]
+    Unreadable {
+        /// What was found.
+        what: String,
+    },
+    /// No thread can be started.
+    #[error("no thread for the lease store: {source}")]
+    Thread {
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// What could not be written down cannot be put aside either.
+    #[error("{path} cannot be used to keep what the store did not take: {source}", path = path.display())]
+    Spool {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
     },
     /// There is no lease of that name.
     #[error("there is no lease `{id}` in this store; list the leases to see which there are")]
@@ -99,16 +142,4 @@ pub enum StoreError {
         /// What was being done.
         doing: &'static str,
     },
-}
-
-impl StoreError {
-    /// Turns SQLite's answer into one that says what to do.
-    pub(crate) fn sqlite(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
-        move |source| match source.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
-                StoreError::Locked { doing }
-            }
-            _ => StoreError::Sqlite { doing, source },
-        }
-    }
 }

@@ -1,9 +1,9 @@
-//! Reading leases and what happened to them.
+//! Reading leases.
 
-use super::lease::{COLUMNS, optional_word, read, signed, word};
-use super::{Store, StoreError};
-use crate::{Lease, LeaseId, Owner, Standing, State};
-use rusqlite::named_params;
+use super::lease::{COLUMNS, read, read_all};
+use super::sql::{Statements, Value, values};
+use super::{Failure, Store, StoreError};
+use crate::{Lease, LeaseId, Owner, State};
 
 /// Which leases to list; what is none or empty leaves none out.
 #[derive(Clone, Debug, Default)]
@@ -16,24 +16,19 @@ pub struct Filter {
     pub tenant: Option<String>,
     /// Only of this run.
     pub run: Option<String>,
-    /// Only those whose cleanup was tried this often or more.
-    pub attempts: u32,
+    /// Only of this execution workspace.
+    pub workspace: Option<String>,
+    /// Only made by a component of this digest.
+    pub digest: Option<String>,
+    /// Only those that wait for a person.
+    pub stuck: bool,
     /// At most this many, the oldest.
     pub limit: Option<u32>,
 }
 
-/// One thing that happened to a lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// When, in milliseconds since the Unix epoch.
-    pub at_ms: u64,
-    /// The state before; none for the first.
-    pub from: Option<State>,
-    /// The state after.
-    pub to: State,
-    /// Why, for people.
-    pub reason: String,
-}
+/// How often a lease is tried. What fails five times fails for a reason that only a person can see; it
+/// is no longer tried and is reported as stuck.
+pub(crate) const MAX_ATTEMPTS: u32 = 5;
 
 /// Where a page ends and the next one begins: the age and the name of its last lease.
 pub(crate) type Cursor = (u64, String);
@@ -44,7 +39,41 @@ pub(crate) type Cursor = (u64, String);
 pub(crate) struct Unowned {
     pub(crate) gone: Vec<String>,
     pub(crate) me: Owner,
-    pub(crate) max_attempts: u32,
+    /// Only what is due by then; none takes everything.
+    pub(crate) due_ms: Option<u64>,
+    pub(crate) now_ms: u64,
+}
+
+/// Conditions with their values.
+#[derive(Debug, Default)]
+struct Conditions {
+    sql: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    /// The parameter that stands for this value.
+    fn value(&mut self, value: impl Into<Value>) -> String {
+        self.values.push(value.into());
+        format!("?{}", self.values.len())
+    }
+
+    fn equal(&mut self, column: &str, value: Option<&String>) {
+        if let Some(value) = value {
+            let value = self.value(value);
+            self.sql.push(format!("{column} = {value}"));
+        }
+    }
+
+    /// A list of parameters in parentheses; an empty list holds nothing.
+    fn list<'a>(&mut self, values: impl Iterator<Item = &'a str>) -> String {
+        let values = values.map(|value| self.value(value)).collect::<Vec<_>>();
+        if values.is_empty() { "(NULL)".into() } else { format!("({})", values.join(", ")) }
+    }
+
+    fn joined(&self) -> String {
+        if self.sql.is_empty() { "1 = 1".into() } else { self.sql.join(" AND ") }
+    }
 }
 
 impl Store {
@@ -53,22 +82,24 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the store cannot be read.
     pub async fn list(&self, filter: Filter) -> Result<Vec<Lease>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM leases WHERE (:states = '[]' OR state IN (SELECT value FROM \
-             json_each(:states))) AND (:environment IS NULL OR environment = :environment) AND \
-             (:tenant IS NULL OR tenant = :tenant) AND (:run IS NULL OR run = :run) AND \
-             attempts >= :attempts ORDER BY created_ms, id LIMIT :limit"
-        );
-        self.with("listing leases", move |connection| {
-            let states = filter.states.iter().map(|state| state.word()).collect::<Vec<_>>();
-            let values = named_params! {
-                ":states": json(&states), ":environment": filter.environment, ":tenant": filter.tenant,
-                ":run": filter.run, ":attempts": filter.attempts, ":limit": filter.limit.map_or(-1, i64::from),
-            };
-            let mut query = connection.prepare_cached(&sql).map_err(StoreError::sqlite("listing leases"))?;
-            query.query_map(values, read).and_then(Iterator::collect).map_err(StoreError::sqlite("listing leases"))
-        })
-        .await
+        let mut only = Conditions::default();
+        if !filter.states.is_empty() {
+            let states = only.list(filter.states.iter().map(|state| state.word()));
+            only.sql.push(format!("state IN {states}"));
+        }
+        only.equal("environment", filter.environment.as_ref());
+        only.equal("tenant", filter.tenant.as_ref());
+        only.equal("run", filter.run.as_ref());
+        only.equal("workspace", filter.workspace.as_ref());
+        only.equal("digest", filter.digest.as_ref());
+        if filter.stuck {
+            only.sql
+                .push(format!("state = 'pending_cleanup' AND (attempts >= {MAX_ATTEMPTS} OR escalated = 1)"));
+        }
+        let limit = filter.limit.map(|limit| format!(" LIMIT {limit}")).unwrap_or_default();
+        let sql =
+            format!("SELECT {COLUMNS} FROM leases WHERE {} ORDER BY created_ms, id{limit}", only.joined());
+        self.read("listing leases", move |on| Ok(read_all(on.query(&sql, &only.values)?)?)).await
     }
 
     /// One lease.
@@ -77,90 +108,76 @@ impl Store {
     /// [`StoreError::Missing`] when there is none of that name.
     pub async fn get(&self, id: &LeaseId) -> Result<Lease, StoreError> {
         let id = id.clone();
-        let sql = format!("SELECT {COLUMNS} FROM leases WHERE id = ?1");
-        self.with("reading a lease", move |connection| {
-            let mut query = connection.prepare_cached(&sql).map_err(StoreError::sqlite("reading a lease"))?;
-            query.query_row([id.as_str()], read).map_err(|error| match error {
-                rusqlite::Error::QueryReturnedNoRows => StoreError::Missing { id: id.clone() },
-                other => StoreError::sqlite("reading a lease")(other),
-            })
-        })
-        .await
-    }
-
-    /// What happened to a lease, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the store cannot be read.
-    pub async fn history(&self, id: &LeaseId) -> Result<Vec<Event>, StoreError> {
-        const SQL: &str =
-            "SELECT at_ms, from_state, to_state, reason FROM events WHERE lease = ?1 ORDER BY rowid";
-        let id = id.clone();
-        self.with("reading the history of a lease", move |connection| {
-            let failed = StoreError::sqlite("reading the history of a lease");
-            let mut query = connection.prepare_cached(SQL).map_err(&failed)?;
-            let event = |row: &rusqlite::Row<'_>| {
-                Ok(Event {
-                    at_ms: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
-                    from: optional_word(row, 1, State::parse)?,
-                    to: word(row, 2, State::parse)?,
-                    reason: row.get(3)?,
-                })
-            };
-            query.query_map([id.as_str()], event).and_then(Iterator::collect).map_err(&failed)
-        })
-        .await
-    }
-
-    /// Everybody who works on a lease, as written, and how they stand. An owner that cannot be read is
-    /// out of sight.
-    pub(crate) async fn owners(&self) -> Result<Vec<(String, Standing)>, StoreError> {
-        const SQL: &str = "SELECT DISTINCT owner FROM leases WHERE owner IS NOT NULL";
-        self.with("looking for owners", move |connection| {
-            let failed = StoreError::sqlite("looking for owners");
-            let mut query = connection.prepare_cached(SQL).map_err(&failed)?;
-            let standing = |text: &str| Owner::parse(text).map_or(Standing::OutOfSight, |it| it.standing());
-            let owner = |row: &rusqlite::Row<'_>| {
-                let text: String = row.get(0)?;
-                let standing = standing(&text);
-                Ok((text, standing))
-            };
-            query.query_map([], owner).and_then(Iterator::collect).map_err(&failed)
-        })
-        .await
+        self.read("reading a lease", move |on| one(on, &id)).await
     }
 
     /// The next page of leases a reconciler may take. The order is that of their making, which no attempt
     /// changes, so one pass sees each lease once.
+    ///
+    /// Leases that were tried too often are left out, so they hold up no other. An active lease is taken
+    /// when its owner is gone or its lifetime is over, whoever owns it.
     pub(crate) async fn page(
         &self,
         unowned: Unowned,
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<Vec<Lease>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM leases \
-             WHERE state IN ('acquiring', 'active', 'releasing', 'pending_cleanup') \
-             AND (created_ms, id) > (:age, :name) AND attempts < :max AND \
-             (owner IN (SELECT value FROM json_each(:gone)) \
-             OR owner IS NULL OR (owner = :me AND state <> 'active')) \
-             ORDER BY created_ms, id LIMIT :limit"
+        let mut only = Conditions::default();
+        let (age, name) = after.map_or((Value::Int(-1), String::new()), |(age, name)| (age.into(), name));
+        let (age, name) = (only.value(age), only.value(name));
+        only.sql.push(format!("(created_ms, id) > ({age}, {name})"));
+        let (now, me) = (only.value(unowned.now_ms), only.value(unowned.me.to_text()));
+        let gone = only.list(unowned.gone.iter().map(String::as_str));
+        let unfinished = format!(
+            "state IN ('acquiring', 'resuming', 'releasing', 'pending_cleanup') \
+             AND (owner IS NULL OR owner = {me} OR owner IN {gone}) \
+             AND (attempts < {MAX_ATTEMPTS} OR escalated = 1)"
         );
-        self.with("looking for leases to clean up", move |connection| {
-            let failed = StoreError::sqlite("looking for leases to clean up");
-            let (age, name) = after.map_or((-1, String::new()), |(age, name)| (signed(age), name));
-            let values = named_params! {
-                ":age": age, ":name": name, ":max": unowned.max_attempts, ":gone": json(&unowned.gone),
-                ":me": unowned.me.to_text(), ":limit": limit,
-            };
-            let mut query = connection.prepare_cached(&sql).map_err(&failed)?;
-            query.query_map(values, read).and_then(Iterator::collect).map_err(&failed)
-        })
-        .await
+        let left = format!(
+            "state = 'active' AND (owner IN {gone} OR (owner IS NULL AND held = 0) OR ends_ms <= {now})"
+        );
+        let expired = format!("state = 'retained' AND expires_at_ms <= {now} AND unexported = 0");
+        let due = match unowned.due_ms {
+            // A time of writing in the future says that the clock was set back since; what is due cannot
+            // be told then, so it counts as due.
+            Some(due) => {
+                let due = only.value(due);
+                format!(" AND (due_ms <= {due} OR updated_ms > {now})")
+            }
+            // Asked for by a person: all but what is only worth trying at the slowest interval.
+            None => format!(" AND (escalated = 0 OR due_ms <= {now} OR updated_ms > {now})"),
+        };
+        only.sql.push(format!("(({unfinished}{due}) OR ({left}) OR ({expired}))"));
+        let conditions = only.joined();
+        let sql =
+            format!("SELECT {COLUMNS} FROM leases WHERE {conditions} ORDER BY created_ms, id LIMIT {limit}");
+        self.read("looking for leases to clean up", move |on| Ok(read_all(on.query(&sql, &only.values)?)?))
+            .await
+    }
+
+    /// Kept leases this scope may use again, and those of this run that are active, the last used first.
+    pub(crate) async fn candidates(
+        &self,
+        environment: &str,
+        tenant: &str,
+        workspace: &str,
+        agent: &str,
+        run: &str,
+    ) -> Result<Vec<Lease>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM leases WHERE environment = ?1 AND tenant = ?2 AND workspace = ?3 \
+             AND agent = ?4 AND policy = 'reuse' AND (state = 'retained' OR (state = 'active' AND run = ?5)) \
+             ORDER BY updated_ms DESC, id"
+        );
+        let values = values![environment, tenant, workspace, agent, run];
+        self.read("looking for a lease to use again", move |on| Ok(read_all(on.query(&sql, &values)?)?)).await
     }
 }
 
-/// A list as one parameter, for `json_each`.
-fn json(list: &[impl serde::Serialize]) -> String {
-    serde_json::to_string(list).unwrap_or_else(|_| "[]".into())
+fn one(on: &mut dyn Statements, id: &LeaseId) -> Result<Lease, Failure> {
+    let sql = format!("SELECT {COLUMNS} FROM leases WHERE id = ?1");
+    match on.query(&sql, &values![id.as_str()])?.into_iter().next() {
+        Some(row) => Ok(read(row)?),
+        None => Err(StoreError::Missing { id: id.clone() }.into()),
+    }
 }

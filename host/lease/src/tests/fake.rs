@@ -1,9 +1,9 @@
 //! A provider that does what its script says, and honestly when the script is empty.
 
 use crate::{
-    AcquireFailure, AcquireRequest, Answer, CleanupRecord, Context, DestroyFailure, DestroyTarget,
-    Disposition, Fault, Finding, Lease, Provider, ProviderLease, Providers, Receipt, ReleaseRequest,
-    Retention, Unready,
+    AcquireFailure, AcquireRequest, AcquisitionDiagnostic, Answer, CleanupRecord, Context, DestroyFailure,
+    DestroyTarget, Disposition, Fault, Finding, Offers, Pins, Provider, ProviderLease, Providers, Receipt,
+    ReleaseRequest, Resolving, ResumeRequest, Retention, StopFailure, StopReason, Unready,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,6 +24,16 @@ pub(super) enum Act {
     /// Does it and never answers.
     DoesAndHangs,
     Panics,
+    /// Fails in this way and does nothing.
+    Faults(Fault),
+    /// Of an acquisition: fails with these measurements.
+    Diagnoses(AcquisitionDiagnostic),
+    /// Of an acquisition: fails after doing it and leaves this record.
+    Leaves(CleanupRecord),
+    /// Of an acquisition and a resume: does it and gives exactly this.
+    Answers(ProviderLease),
+    /// Of a stop: fails for this reason.
+    NotStopped(StopReason),
     /// Of an acquisition: gives this id instead of its own.
     Gives(String),
     /// Gives a receipt about this allocation instead.
@@ -44,7 +54,14 @@ pub(super) struct Back {
     pub(super) calls: Vec<String>,
     pub(super) deleted: Vec<String>,
     pub(super) unready: bool,
+    pub(super) offers: Option<Offers>,
+    /// What was asked for last.
+    pub(super) asked: Option<(Context, AcquireRequest)>,
 }
+
+/// Everything a provider may have, on this machine alone.
+pub(super) const ALL: Offers =
+    Offers { find: true, resume: true, release: true, destroy: true, stop: true, network: false };
 
 #[derive(Debug, Default)]
 pub(super) struct Fake {
@@ -69,6 +86,16 @@ impl Fake {
         self.back().calls.clone()
     }
 
+    /// The calls so far, which are then forgotten.
+    pub(super) fn take_calls(&self) -> Vec<String> {
+        std::mem::take(&mut self.back().calls)
+    }
+
+    /// What the next calls do.
+    pub(super) fn script(&self, acts: impl IntoIterator<Item = Act>) {
+        self.back().script.extend(acts);
+    }
+
     pub(super) fn allocations(&self) -> usize {
         self.back().allocations.len()
     }
@@ -88,6 +115,7 @@ impl Fake {
     async fn act<T>(&self, act: &Act, mut deed: impl FnMut(&mut Back) -> T) -> Result<T, Fault> {
         match act {
             Act::Fails => Err(fault()),
+            Act::Faults(fault) => Err(fault.clone()),
             Act::Hangs => {
                 self.hang().await;
                 Err(fault())
@@ -125,11 +153,33 @@ pub(super) fn fault() -> Fault {
 }
 
 pub(super) fn allocation(name: &str) -> ProviderLease {
-    ProviderLease { id: format!("a-{name}"), metadata: Some("{\"m\":1}".into()), expires_at_ms: Some(7) }
+    ProviderLease { id: format!("a-{name}"), metadata: Some("{\"m\":1}".into()), expires_at_ms: None }
+}
+
+/// What a failed acquisition of this name leaves to find it by.
+pub(super) fn record(name: &str) -> CleanupRecord {
+    CleanupRecord {
+        creation_name: name.into(),
+        observed_id: None,
+        account_fingerprint: "0".repeat(64),
+        labels: Vec::new(),
+    }
+}
+
+/// The name an allocation was created under.
+fn bare(id: &str) -> &str {
+    id.strip_prefix("a-").unwrap_or(id)
+}
+
+fn stop(back: &mut Back, id: &str) -> Disposition {
+    match back.allocations.get_mut(bare(id)) {
+        Some(kept) => *kept.insert(Disposition::Stopped),
+        None => Disposition::AlreadyGone,
+    }
 }
 
 fn delete(back: &mut Back, id: &str) -> Disposition {
-    let name = id.strip_prefix("a-").unwrap_or(id).to_owned();
+    let name = bare(id).to_owned();
     match back.allocations.remove(&name) {
         Some(_) => {
             back.deleted.push(name);
@@ -140,32 +190,62 @@ fn delete(back: &mut Back, id: &str) -> Disposition {
 }
 
 impl Provider for Fake {
+    fn offers(&self) -> Offers {
+        self.back().offers.unwrap_or(ALL)
+    }
+
     fn acquire(
         &self,
-        _: Context,
+        context: Context,
         request: AcquireRequest,
     ) -> Answer<'_, Result<ProviderLease, AcquireFailure>> {
         Box::pin(async move {
             let act = self.next("acquire");
+            self.back().asked = Some((context, request.clone()));
             let name = request.creation_name;
             let made = self.act(&act, |back| back.allocations.entry(name.clone()).or_default().take()).await;
-            made.map_err(|fault| AcquireFailure { fault, diagnostic: None, cleanup: None })?;
-            Ok(match act {
-                Act::Gives(id) => ProviderLease { id, ..allocation(&name) },
-                _ => allocation(&name),
-            })
+            let failure = |fault| AcquireFailure { fault, diagnostic: None, cleanup: None, answered: true };
+            let answer = made.map_err(failure).and_then(|_| match act {
+                Act::Gives(id) => Ok(ProviderLease { id, ..allocation(&name) }),
+                Act::Answers(lease) => Ok(lease),
+                Act::Diagnoses(found) => {
+                    self.back().allocations.remove(&name);
+                    Err(AcquireFailure { diagnostic: Some(found), ..failure(fault()) })
+                }
+                Act::Leaves(record) => {
+                    Err(AcquireFailure { cleanup: Some(Box::new(record)), ..failure(fault()) })
+                }
+                _ => Ok(allocation(&name)),
+            });
+            answer.into()
         })
     }
 
     fn find(&self, _: Context, name: String) -> Answer<'_, Result<Finding, Fault>> {
         Box::pin(async move {
             let act = self.next("find");
-            let found = self.act(&act, |back| back.allocations.contains_key(&name)).await?;
-            Ok(match (act, found) {
+            let found = self.act(&act, |back| back.allocations.contains_key(&name)).await;
+            let finding = found.map(|found| match (act, found) {
                 (Act::Finds(finding), _) => finding,
                 (_, true) => Finding::Started(allocation(&name)),
                 (_, false) => Finding::Absent,
-            })
+            });
+            finding.into()
+        })
+    }
+
+    fn resume(&self, _: Context, request: ResumeRequest) -> Answer<'_, Result<ProviderLease, Fault>> {
+        Box::pin(async move {
+            let act = self.next("resume");
+            let lease = request.lease;
+            let found =
+                self.act(&act, |back| back.allocations.get_mut(bare(&lease.id)).map(Option::take)).await;
+            let resumed = found.and_then(|found| match (act, found) {
+                (Act::Answers(other), _) => Ok(other),
+                (_, Some(_)) => Ok(lease),
+                (_, None) => Err(Fault::Gone),
+            });
+            resumed.into()
         })
     }
 
@@ -175,13 +255,9 @@ impl Provider for Fake {
             let id = request.lease.id;
             let ended = self.act(&act, |back| match request.retention {
                 Retention::Ephemeral => delete(back, &id),
-                Retention::Reuse => match back.allocations.get_mut(id.strip_prefix("a-").unwrap_or(&id)) {
-                    Some(kept) => *kept.insert(Disposition::Stopped),
-                    None => Disposition::AlreadyGone,
-                },
+                Retention::Reuse => stop(back, &id),
             });
-            let state = ended.await?;
-            Ok(Fake::receipt(&act, id, state))
+            ended.await.map(|state| Fake::receipt(&act, id, state)).into()
         })
     }
 
@@ -195,17 +271,24 @@ impl Provider for Fake {
                 }
             };
             if let (Act::TwoPhases, None) = (&act, name) {
-                let record = CleanupRecord {
-                    creation_name: id.strip_prefix("a-").unwrap_or(&id).into(),
-                    observed_id: Some(id),
-                    account_fingerprint: "0".repeat(64),
-                    labels: Vec::new(),
-                };
-                return Err(DestroyFailure { fault: fault(), cleanup: Some(Box::new(record)) });
+                let record = CleanupRecord { observed_id: Some(id.clone()), ..record(bare(&id)) };
+                return Err(DestroyFailure { fault: fault(), cleanup: Some(Box::new(record)) }).into();
             }
             let ended = self.act(&act, |back| delete(back, &id)).await;
-            let state = ended.map_err(|fault| DestroyFailure { fault, cleanup: None })?;
-            Ok(Fake::receipt(&act, id, state))
+            let ended = ended.map(|state| Fake::receipt(&act, id, state));
+            ended.map_err(|fault| DestroyFailure { fault, cleanup: None }).into()
+        })
+    }
+
+    fn stop(&self, _: Context, lease: ProviderLease) -> Answer<'_, Result<Receipt, StopFailure>> {
+        Box::pin(async move {
+            let act = self.next("stop");
+            if let Act::NotStopped(reason) = act {
+                return Err(StopFailure { fault: fault(), reason }).into();
+            }
+            let stopped = self.act(&act, |back| stop(back, &lease.id)).await;
+            let stopped = stopped.map(|state| Fake::receipt(&act, lease.id, state));
+            stopped.map_err(|fault| StopFailure { fault, reason: StopReason::Unconfirmed }).into()
         })
     }
 }
@@ -215,13 +298,9 @@ impl Provider for Fake {
 pub(super) struct Only(pub(super) Arc<Fake>);
 
 impl Providers for Only {
-    fn resolve<'a>(&'a self, _: &'a Lease) -> Answer<'a, Result<Arc<dyn Provider>, Unready>> {
+    fn resolve<'a>(&'a self, _: &'a Pins) -> Resolving<'a> {
         let unready = self.0.back().unready;
         let provider: Arc<dyn Provider> = self.0.clone();
         Box::pin(async move { if unready { Err(Unready("not loaded".into())) } else { Ok(provider) } })
     }
-}
-
-pub(super) fn only(fake: &Arc<Fake>) -> Arc<Only> {
-    Arc::new(Only(fake.clone()))
 }

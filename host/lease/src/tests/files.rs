@@ -1,8 +1,10 @@
 //! A provider whose allocations are files of a folder, so that they outlive the process that made them.
 
+use super::fake::ALL;
 use crate::{
     AcquireFailure, AcquireRequest, Answer, Context, DestroyFailure, DestroyTarget, Disposition, Fault,
-    Finding, Lease, Provider, ProviderLease, Providers, Receipt, ReleaseRequest, Unready,
+    Finding, Offers, Pins, Provider, ProviderLease, Providers, Receipt, ReleaseRequest, Resolving,
+    ResumeRequest, Retention, StopFailure, StopReason,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +31,12 @@ impl Files {
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
+    fn stop(&self, name: String) -> Receipt {
+        let found = self.folder.join(&name).exists();
+        let state = if found { Disposition::Stopped } else { Disposition::AlreadyGone };
+        Receipt { lease_id: name, state }
+    }
+
     fn remove(&self, name: String) -> Receipt {
         let state = match std::fs::remove_file(self.folder.join(&name)) {
             Ok(()) => Disposition::Destroyed,
@@ -43,6 +51,10 @@ fn fault() -> Fault {
 }
 
 impl Provider for Files {
+    fn offers(&self) -> Offers {
+        ALL
+    }
+
     fn acquire(
         &self,
         _: Context,
@@ -51,24 +63,33 @@ impl Provider for Files {
         Box::pin(async move {
             let _passed = self.gate.acquire().await.unwrap();
             std::fs::write(self.folder.join(&request.creation_name), "").unwrap();
-            match self.fails {
-                true => Err(AcquireFailure { fault: fault(), diagnostic: None, cleanup: None }),
-                false => {
-                    let id = request.creation_name;
-                    Ok(ProviderLease { id, metadata: None, expires_at_ms: None })
-                }
-            }
+            let failure = AcquireFailure { fault: fault(), diagnostic: None, cleanup: None, answered: true };
+            if self.fails { Err(failure) } else { Ok(lease(request.creation_name)) }.into()
         })
     }
 
     fn find(&self, _: Context, name: String) -> Answer<'_, Result<Finding, Fault>> {
         let found = self.folder.join(&name).exists();
-        let lease = ProviderLease { id: name, metadata: None, expires_at_ms: None };
-        Box::pin(async move { Ok(if found { Finding::Started(lease) } else { Finding::Absent }) })
+        Box::pin(
+            async move { Ok(if found { Finding::Started(lease(name)) } else { Finding::Absent }).into() },
+        )
+    }
+
+    fn resume(&self, _: Context, request: ResumeRequest) -> Answer<'_, Result<ProviderLease, Fault>> {
+        let found = self.folder.join(&request.lease.id).exists();
+        let fault = if self.keeps { fault() } else { Fault::Gone };
+        Box::pin(async move { if found && !self.keeps { Ok(request.lease) } else { Err(fault) }.into() })
     }
 
     fn release(&self, _: Context, request: ReleaseRequest) -> Answer<'_, Result<Receipt, Fault>> {
-        Box::pin(async move { if self.keeps { Err(fault()) } else { Ok(self.remove(request.lease.id)) } })
+        Box::pin(async move {
+            match (self.keeps, request.retention) {
+                (true, _) => Err(fault()),
+                (false, Retention::Ephemeral) => Ok(self.remove(request.lease.id)),
+                (false, Retention::Reuse) => Ok(self.stop(request.lease.id)),
+            }
+            .into()
+        })
     }
 
     fn destroy(&self, _: Context, target: DestroyTarget) -> Answer<'_, Result<Receipt, DestroyFailure>> {
@@ -77,12 +98,22 @@ impl Provider for Files {
                 (DestroyTarget::Lease(lease), false) => Ok(self.remove(lease.id)),
                 _ => Err(DestroyFailure { fault: fault(), cleanup: None }),
             }
+            .into()
         })
+    }
+
+    fn stop(&self, _: Context, lease: ProviderLease) -> Answer<'_, Result<Receipt, StopFailure>> {
+        let failure = StopFailure { fault: fault(), reason: StopReason::Unconfirmed };
+        Box::pin(async move { if self.keeps { Err(failure) } else { Ok(self.stop(lease.id)) }.into() })
     }
 }
 
+fn lease(id: String) -> ProviderLease {
+    ProviderLease { id, metadata: None, expires_at_ms: None }
+}
+
 impl Providers for Files {
-    fn resolve<'a>(&'a self, _: &'a Lease) -> Answer<'a, Result<Arc<dyn Provider>, Unready>> {
+    fn resolve<'a>(&'a self, _: &'a Pins) -> Resolving<'a> {
         let provider: Arc<dyn Provider> = Arc::new(self.clone());
         Box::pin(async move { Ok(provider) })
     }

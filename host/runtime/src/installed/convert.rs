@@ -3,7 +3,9 @@
 //! The lease crate knows no WebAssembly, so each side has types of its own; this is the one place where
 //! they meet.
 
-use leasehold_engine::bindings::exports::{acquire_lease, destroy_lease, find_lease, release_lease};
+use leasehold_engine::bindings::exports::{
+    acquire_lease, destroy_lease, find_lease, release_lease, resume_lease, stop_lease,
+};
 use leasehold_engine::bindings::types as wit;
 use leasehold_engine::{CallError, Limit};
 use leasehold_lease as lease;
@@ -60,6 +62,20 @@ pub(crate) fn acquire_request(request: lease::AcquireRequest) -> acquire_lease::
     }
 }
 
+pub(crate) fn resume_request(request: lease::ResumeRequest) -> resume_lease::ResumeRequest {
+    let lease::ResumeRequest { lease, requested_cwd } = request;
+    resume_lease::ResumeRequest { lease: wit_lease(lease), requested_cwd }
+}
+
+pub(crate) fn stop_failure(error: stop_lease::StopError) -> lease::StopFailure {
+    let reason = match error.reason {
+        stop_lease::StopReason::Unconfirmed => lease::StopReason::Unconfirmed,
+        stop_lease::StopReason::ResourceUnrecoverable => lease::StopReason::ResourceUnrecoverable,
+        stop_lease::StopReason::RecoveryFailed => lease::StopReason::RecoveryFailed,
+    };
+    lease::StopFailure { fault: fault(error.error), reason }
+}
+
 pub(crate) fn release_request(request: lease::ReleaseRequest) -> release_lease::ReleaseRequest {
     release_lease::ReleaseRequest {
         lease: wit_lease(request.lease),
@@ -101,7 +117,7 @@ pub(crate) fn acquire_failure(error: acquire_lease::AcquireError) -> lease::Acqu
         started: found.started,
     });
     let cleanup = error.cleanup.map(|record| Box::new(cleanup(record)));
-    lease::AcquireFailure { fault: fault(error.error), diagnostic, cleanup }
+    lease::AcquireFailure { fault: fault(error.error), diagnostic, cleanup, answered: true }
 }
 
 pub(crate) fn destroy_failure(error: destroy_lease::DestroyError) -> lease::DestroyFailure {

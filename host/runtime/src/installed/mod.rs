@@ -4,11 +4,13 @@ pub(crate) mod convert;
 
 use leasehold_contract::Method;
 use leasehold_engine::bindings::types::Context as CallContext;
-use leasehold_engine::hook::{AcquireLease, DestroyLease, FindLease, Hook, ReleaseLease};
+use leasehold_engine::hook::{
+    AcquireLease, DestroyLease, FindLease, Hook, ReleaseLease, ResumeLease, StopLease,
+};
 use leasehold_engine::{CallOptions, Finished, Limit, Limits, Provider};
 use leasehold_lease::{
-    AcquireFailure, AcquireRequest, Answer, Context, DestroyFailure, DestroyTarget, Fault, Finding,
-    ProviderLease, Receipt, ReleaseRequest,
+    AcquireFailure, AcquireRequest, Answer, Context, DestroyFailure, DestroyTarget, Fault, Finding, Offers,
+    Pins, ProviderLease, Receipt, ReleaseRequest, Reply, ResumeRequest, StopFailure, StopReason,
 };
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Installed {
     pub(crate) provider: Provider,
     pub(crate) limits: Limits,
+    /// Whether it reaches anything beyond this machine.
+    pub(crate) network: bool,
 }
 
 impl Installed {
@@ -40,15 +44,39 @@ impl Installed {
         self.provider.call(hook, context, &CallOptions { limits, cancel, ..CallOptions::default() }).await
     }
 
-    /// Calls a method for the lease crate: what the guest answered, or the fault that ended the call.
-    async fn answered<H: Hook>(&self, hook: H, context: Context) -> Result<H::Answer, Fault> {
+    /// What a lease of it is pinned to.
+    pub(crate) fn pins(&self, name: &str) -> Pins {
+        let digest = self.provider.digest().to_string();
+        Pins { provider: name.into(), plugin: name.into(), driver: name.into(), digest }
+    }
+
+    /// Calls a method for the lease crate: what the guest answered, or the fault that ended the call; and
+    /// what it used.
+    async fn answered<H: Hook>(&self, hook: H, context: Context) -> Reply<Result<H::Answer, Fault>> {
         let time = context.remaining;
         let finished = self.call(hook, call_context(context), time, CancellationToken::new()).await;
-        finished.answer.map_err(|error| convert::ended(&error))
+        let bill = serde_json::to_string(&finished.bill).ok();
+        Reply { answer: finished.answer.map_err(|error| convert::ended(&error)), bill }
     }
 }
 
+/// The same reply with another answer.
+fn with<T, U>(reply: Reply<T>, answer: impl FnOnce(T) -> U) -> Reply<U> {
+    Reply { answer: answer(reply.answer), bill: reply.bill }
+}
+
 impl leasehold_lease::Provider for Installed {
+    fn offers(&self) -> Offers {
+        Offers {
+            find: self.has(Method::FindLease),
+            resume: self.has(Method::ResumeLease),
+            release: self.has(Method::ReleaseLease),
+            destroy: self.has(Method::DestroyLease),
+            stop: self.has(Method::StopLease),
+            network: self.network,
+        }
+    }
+
     fn acquire(
         &self,
         context: Context,
@@ -56,25 +84,36 @@ impl leasehold_lease::Provider for Installed {
     ) -> Answer<'_, Result<ProviderLease, AcquireFailure>> {
         Box::pin(async move {
             let hook = AcquireLease { request: convert::acquire_request(request) };
-            match self.answered(hook, context).await {
+            with(self.answered(hook, context).await, |answered| match answered {
                 Ok(answer) => answer.map(convert::provider_lease).map_err(convert::acquire_failure),
-                Err(fault) => Err(AcquireFailure { fault, diagnostic: None, cleanup: None }),
-            }
+                Err(fault) => Err(AcquireFailure { fault, diagnostic: None, cleanup: None, answered: false }),
+            })
         })
     }
 
     fn find(&self, context: Context, creation_name: String) -> Answer<'_, Result<Finding, Fault>> {
         Box::pin(async move {
-            let answer = self.answered(FindLease { creation_name }, context).await?;
-            answer.map(convert::finding).map_err(convert::fault)
+            with(self.answered(FindLease { creation_name }, context).await, |answered| {
+                answered?.map(convert::finding).map_err(convert::fault)
+            })
+        })
+    }
+
+    fn resume(&self, context: Context, request: ResumeRequest) -> Answer<'_, Result<ProviderLease, Fault>> {
+        Box::pin(async move {
+            let hook = ResumeLease { request: convert::resume_request(request) };
+            with(self.answered(hook, context).await, |answered| {
+                answered?.map(convert::provider_lease).map_err(convert::fault)
+            })
         })
     }
 
     fn release(&self, context: Context, request: ReleaseRequest) -> Answer<'_, Result<Receipt, Fault>> {
         Box::pin(async move {
             let hook = ReleaseLease { request: convert::release_request(request) };
-            let answer = self.answered(hook, context).await?;
-            answer.map(convert::receipt).map_err(convert::fault)
+            with(self.answered(hook, context).await, |answered| {
+                answered?.map(convert::receipt).map_err(convert::fault)
+            })
         })
     }
 
@@ -85,10 +124,20 @@ impl leasehold_lease::Provider for Installed {
     ) -> Answer<'_, Result<Receipt, DestroyFailure>> {
         Box::pin(async move {
             let hook = DestroyLease { target: convert::destroy_target(target) };
-            match self.answered(hook, context).await {
+            with(self.answered(hook, context).await, |answered| match answered {
                 Ok(answer) => answer.map(convert::receipt).map_err(convert::destroy_failure),
                 Err(fault) => Err(DestroyFailure { fault, cleanup: None }),
-            }
+            })
+        })
+    }
+
+    fn stop(&self, context: Context, lease: ProviderLease) -> Answer<'_, Result<Receipt, StopFailure>> {
+        Box::pin(async move {
+            let hook = StopLease { lease: convert::wit_lease(lease) };
+            with(self.answered(hook, context).await, |answered| match answered {
+                Ok(answer) => answer.map(convert::receipt).map_err(convert::stop_failure),
+                Err(fault) => Err(StopFailure { fault, reason: StopReason::Unconfirmed }),
+            })
         })
     }
 }

@@ -14,7 +14,7 @@ use leasehold_contract::budget::{BudgetRequest, budget};
 use leasehold_contract::declaration::DriverKind;
 use leasehold_engine::Finished;
 use leasehold_engine::bindings::types::Context as CallContext;
-use leasehold_lease::{Lease, LeaseId, Leases, Released};
+use leasehold_lease::{Lease, LeaseId, Leases, Released, Releasing};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,8 @@ impl Session {
     /// # Errors
     /// When the provider could not confirm it. The lease is then ended by a later reconcile.
     pub async fn release(self) -> Result<Released, Error> {
-        Ok(self.leases.release(self.provider.clone(), &self.lease.id, true).await?)
+        let how = Releasing { failed: false, cancel_active_work: true };
+        Ok(self.leases.release(&self.lease.id, how).await?)
     }
 
     fn needs(&self, methods: &[Method]) -> Result<(), Error> {
@@ -77,7 +78,7 @@ impl Session {
         };
         let time = Duration::from_millis(budget(method, &request).timeout_ms);
         let context = CallContext {
-            driver_key: self.lease.driver.clone(),
+            driver_key: self.lease.pins.driver.clone(),
             tenant: self.lease.tenant.clone(),
             environment_id: self.lease.environment.clone(),
             run_id: self.lease.run.clone(),
