@@ -255,6 +255,27 @@ async fn a_half_deleted_jail_is_finished_by_the_next_reaping() {
     assert!(!gone.exists());
 }
 
+/// In a user namespace of one user, as `unshare -r` and rootless containers have it, the first user is called
+/// root and may not act as any other.
+#[test]
+fn a_root_that_is_none_outside_makes_jails_as_the_ordinary_user_it_is() {
+    let state = state();
+    let mark = marker("rootless");
+    let mut host = std::process::Command::new("unshare")
+        .args(["-r", "--"])
+        .arg(helper())
+        .args([state.path().to_str().unwrap(), "one", &mark])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(host.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "held\n");
+    host.kill().unwrap();
+    host.wait().unwrap();
+    until("nothing of the jail runs any more", || !runs(&mark));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_could_be_paths_are_refused() {
     let state = state();

@@ -159,6 +159,38 @@ async fn a_background_process_meets_the_same_limits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_jail_that_asks_for_no_bounds_has_some_and_says_who_holds_them() {
+    for isolation in isolations() {
+        let state = state();
+        let jails = Jails::open(state.path()).unwrap();
+        let jail = jails.create("one", Bounds::default(), &isolation).await.unwrap();
+        for bound in ["memory-bytes", "processes", "disk-bytes"] {
+            let held = jail.enforcement[bound];
+            assert!(!matches!(held, Enforcement::Unbounded | Enforcement::NotHeld), "{bound}: {held:?}");
+        }
+        assert_eq!(jail.enforcement["cpu-millis"], Enforcement::Unbounded);
+        // However many that are, the bomb gets no further.
+        let bomb =
+            Command::new(["nice", "-n", "19", "perl", "-e", "fork while 1", &common::marker("unasked")]);
+        assert_eq!(hit(run(&jails, bomb).await), Limit::Processes);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_gets_more_than_the_host_gives() {
+    let state = state();
+    let ceilings = Bounds { processes: Some(30), ..Bounds::default() };
+    let jails = Jails::open(state.path()).unwrap().with_ceilings(ceilings);
+    let asked = Bounds { processes: Some(31), ..Bounds::default() };
+    let error = jails.create("one", asked, &Isolation::default()).await.err().unwrap();
+    assert_eq!(error.to_string(), "bound `processes` must be from 1 to 30 here, not 31");
+    // Who asks for nothing gets no more either.
+    jails.create("one", Bounds::default(), &Isolation::default()).await.unwrap();
+    let bomb = Command::new(["perl", "-e", "fork while 1", &common::marker("ceiling")]);
+    assert_eq!(hit(run(&jails, bomb).await), Limit::Processes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bounds_no_jail_can_work_with_are_refused() {
     let state = state();
     let jails = Jails::open(state.path()).unwrap();

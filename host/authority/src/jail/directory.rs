@@ -9,9 +9,10 @@
 //! ```
 
 use super::error::io_at;
+use super::machine::Machine;
 use super::plan::{SYSTEM, WRITABLE};
 use super::record::{self, Record};
-use super::{JailError, remove};
+use super::{Bounds, JailError, remove, usage};
 use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Uid, flock};
 use rustix::io::Errno;
 use std::fs::DirBuilder;
@@ -80,13 +81,19 @@ impl Root {
         self.0.join(name)
     }
 
-    /// A short text that differs between roots, for names that are shared with others on the machine.
-    pub(super) fn tag(&self) -> u64 {
-        use std::hash::{Hash as _, Hasher as _};
-        // Stable within one build, which is enough: the full name is kept in the record.
-        let mut hasher = std::hash::DefaultHasher::new();
-        self.0.hash(&mut hasher);
-        hasher.finish()
+    /// A short text that differs between roots, for names that are shared with others on the machine: which
+    /// file system, and which directory of it.
+    pub(super) fn tag(&self) -> String {
+        let metadata = std::fs::metadata(&self.0);
+        metadata.map_or_else(|_| "unknown".into(), |found| format!("{:x}-{:x}", found.dev(), found.ino()))
+    }
+
+    /// The bounds of a jail that asks for these, new or started again.
+    pub(super) fn fitted(&self, name: &str, asked: Bounds, ceilings: Bounds) -> Result<Bounds, JailError> {
+        let mut machine = Machine::look(&self.0)?;
+        // One that is started again already has a part of the disk.
+        machine.disk = machine.disk.saturating_add(usage::disk(&files_of(&self.path(name)))?);
+        asked.fitted(Bounds::usual(&machine), ceilings.or(Bounds::most(&machine)))
     }
 
     /// Names of all jails, and directories that are being deleted.
@@ -229,6 +236,11 @@ impl Locked {
     /// Where everything a jail can write lies.
     pub(super) fn files(&self) -> PathBuf {
         files_of(&self.path)
+    }
+
+    /// Bytes free on its file system.
+    pub(super) fn free(&self) -> u64 {
+        rustix::fs::fstatvfs(&self.handle).map_or(0, |space| space.f_bavail * space.f_frsize)
     }
 
     pub(super) fn record(&self) -> Result<Option<Record>, JailError> {

@@ -64,15 +64,29 @@ pub enum JailError {
         /// The layer.
         layer: Layer,
     },
-    /// A bound that no jail can work with.
-    #[error("bound `{bound}` must be at least {least}, not {value}")]
+    /// A bound that no jail can work with, or above the host's ceiling.
+    #[error("bound `{bound}` must be from {least} to {most} here, not {value}")]
     Bound {
         /// The bound.
         bound: &'static str,
         /// The smallest value that makes sense.
         least: u64,
+        /// The largest value this host gives.
+        most: u64,
         /// The value asked for.
         value: u64,
+    },
+    /// The machine has not enough left for a jail that asks for nothing.
+    #[error(
+        "a jail needs at least {least} of `{bound}` and would get {left}; free some, or keep jails elsewhere"
+    )]
+    NothingLeft {
+        /// The bound.
+        bound: &'static str,
+        /// What the smallest jail needs.
+        least: u64,
+        /// What it would get.
+        left: u64,
     },
     /// The program is not there.
     #[error("`{program}` was not found in the jail")]

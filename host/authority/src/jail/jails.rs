@@ -7,7 +7,8 @@ use super::layer::{Grant, Isolation, Layer};
 use super::record::{self, Process, Record};
 use super::running::{Running, clear};
 use super::tar::{self, Moved};
-use super::{JailError, blocking, fetch, place, run, watch};
+use super::watch::Watch;
+use super::{JailError, blocking, error::io_at, fetch, place, run};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,8 @@ type Slot = Arc<tokio::sync::Mutex<Option<Arc<Running>>>>;
 #[derive(Debug)]
 pub struct Jails {
     root: Root,
+    ceilings: Bounds,
+    watch: Arc<Watch>,
     slots: Mutex<HashMap<String, Slot>>,
 }
 
@@ -53,7 +56,20 @@ impl Jails {
     ///
     /// Refused when others own it or can enter it: whoever can write there decides what runs.
     pub fn open(root: &Path) -> Result<Jails, JailError> {
-        Ok(Jails { root: Root::open(root)?, slots: Mutex::default() })
+        Ok(Jails {
+            root: Root::open(root)?,
+            ceilings: Bounds::default(),
+            watch: Arc::default(),
+            slots: Mutex::default(),
+        })
+    }
+
+    /// Sets the most that a jail may ask for. What is not set stays at fifteen sixteenths of the machine's memory
+    /// and free disk, and 1,024 processes a processor. What a jail gets that asks for nothing is cut to it.
+    #[must_use]
+    pub fn with_ceilings(mut self, ceilings: Bounds) -> Jails {
+        self.ceilings = ceilings;
+        self
     }
 
     /// Makes the jail and starts it. One of that name that runs here is taken as it is, with the bounds it
@@ -62,10 +78,9 @@ impl Jails {
     /// Dropping the future does not undo it: the jail may come up and is then found by its name.
     pub async fn create(&self, name: &str, bounds: Bounds, isolation: &Isolation) -> Result<Jail, JailError> {
         check_name(name)?;
-        bounds.check()?;
         let mut slot = self.slot(name).await;
         let (root, name, isolation) = (self.root.clone(), name.to_owned(), isolation.clone());
-        let runtime = tokio::runtime::Handle::current();
+        let (watch, ceilings) = (Arc::clone(&self.watch), self.ceilings);
         blocking(&self.root.path(&name), move || {
             if let Some(running) = slot.as_ref() {
                 if running.alive() {
@@ -74,11 +89,10 @@ impl Jails {
                 running.stop()?;
                 *slot = None;
             }
+            let bounds = root.fitted(&name, bounds, ceilings)?;
             let locked = root.lock_or_make(&name)?;
-            let running = Arc::new(Running::start(&root, &name, locked, bounds, &isolation)?);
-            if bounds.memory_bytes.is_some() || bounds.processes.is_some() || bounds.disk_bytes.is_some() {
-                runtime.spawn(watch::watch(Arc::downgrade(&running)));
-            }
+            let running = Arc::new(Running::start(&root, &name, locked, bounds, &isolation, watch.pulse())?);
+            watch.add(&running).map_err(io_at("start a thread for", running.locked.path.clone()))?;
             let jail = describe(&running);
             *slot = Some(running);
             Ok(jail)
@@ -138,8 +152,9 @@ impl Jails {
         mode: Option<u32>,
         from: impl AsyncRead + Send + Unpin,
     ) -> Result<Moved, JailError> {
-        let record = self.record(name)?;
-        let bytes = place::place(&self.root.path(name), &record, path, mode, from).await?;
+        let (record, running) = (self.record(name)?, self.running_here(name).await);
+        let used = running.as_ref().map(|running| &running.disk_used);
+        let bytes = place::place(&self.root.path(name), &record, used, path, mode, from).await?;
         Ok(Moved { files: 1, bytes })
     }
 

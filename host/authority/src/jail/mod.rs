@@ -18,8 +18,9 @@
 //!   is root, an otherwise unused number of the jail's own.
 //! * **The kernel.** A filter refuses calls that reach outside or are known for escapes, kinds of sockets
 //!   that no namespace separates, calls of other processor modes and calls newer than the filter.
-//! * **Use.** [`Bounds`] on memory, processes, processor time and disk; [`Jail::enforcement`] says who holds
-//!   each. A bound that is passed ends the jail's processes, with [`Limit`] as the reason; the files stay.
+//! * **Use.** [`Bounds`] on memory, processes and disk, always, and on processor time where one is set;
+//!   [`Jail::enforcement`] says who holds each. A bound that is passed ends the jail's processes, with
+//!   [`Limit`] as the reason; the files stay.
 //!
 //! # What is not
 //!
@@ -51,10 +52,11 @@
 //! 1. The jail's directory is locked, so that one process at a time makes, stops or deletes it. What a dead
 //!    host left is ended and removed first.
 //! 2. All texts and lists are made; nothing can be allocated later.
-//! 3. The first process is started in new mount, process, IPC, host name and network namespaces, and, as
-//!    an ordinary user, in a new user namespace, which gives the right to make the others. It waits.
-//! 4. It is written down before it may do anything, then put into its control groups, so that all it will
-//!    start is in them.
+//! 3. The control groups are written down, then made. The thread that starts the jail enters them first, so
+//!    that the first process is born in them, with all it will start.
+//! 4. The first process is started in new mount, process, IPC, host name and network namespaces, and, as
+//!    an ordinary user, in a new user namespace, which gives the right to make the others. It waits until
+//!    it, too, is written down.
 //!
 //! In the first process:
 //!
@@ -107,6 +109,7 @@ mod jails;
 mod kernel;
 mod launch;
 mod layer;
+mod machine;
 mod place;
 mod plan;
 mod protocol;

@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Prefix of a file that is not whole yet; the same as every transfer into a sandbox uses.
@@ -28,9 +29,12 @@ struct Staged {
 }
 
 /// Writes the bytes beside the target and puts them in place as a whole. Returns how many there were.
+///
+/// `known` is what the jail's files take; without it they are counted first.
 pub(super) async fn place(
     jail: &Path,
     record: &Record,
+    known: Option<&AtomicU64>,
     path: &str,
     mode: Option<u32>,
     mut from: impl AsyncRead + Send + Unpin,
@@ -38,8 +42,13 @@ pub(super) async fn place(
     let allowed = record.bounds.disk_bytes;
     let (files, owner, target) = (files_of(jail), record.host_id, path.to_owned());
     let mode = mode.unwrap_or(MODE) & 0o777;
+    let counted = known.map(|known| known.load(Ordering::Acquire));
     let (mut staged, file, used) = super::blocking(jail, move || {
-        let used = allowed.map_or(Ok(0), |_| usage::disk(&files))?;
+        let used = match (allowed, counted) {
+            (None, _) => 0,
+            (_, Some(counted)) => counted,
+            (_, None) => usage::disk(&files)?,
+        };
         let (staged, file) = stage(&files, &target, mode, owner)?;
         Ok((staged, file, used))
     })
@@ -61,6 +70,10 @@ pub(super) async fn place(
     file.flush().await.map_err(fail)?;
     let target = path.to_owned();
     super::blocking(jail, move || staged.keep(&target)).await?;
+    if let Some(known) = known {
+        // What it replaced is counted until the next count, which then finds less.
+        known.fetch_add(bytes, Ordering::AcqRel);
+    }
     Ok(bytes)
 }
 

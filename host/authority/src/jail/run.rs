@@ -48,7 +48,7 @@ pub(super) async fn run(
     let guard = EndCommand { running: &running, id, done: false };
     running.ask(Request::Run { id, size }, &there.map(|handle| handle.as_fd()))?;
     drop((input_there, output_there, error_there, report_there, launch));
-    running.activity.notify_one();
+    running.pulse.quicken();
 
     let (ended, end) = signal::channel(false);
     let waiting = async {

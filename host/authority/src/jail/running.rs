@@ -7,6 +7,8 @@ use super::error::{LimitHit, io_at};
 use super::protocol::Request;
 use super::record::{Process, Record};
 use super::start::{Started, start};
+use super::usage;
+use super::watch::Pulse;
 use super::{Bounds, Enforcement, Grant, Isolation, JailError, Layer};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -15,7 +17,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use tokio::sync::Notify;
 
 /// A jail of this process.
 #[derive(Debug)]
@@ -29,8 +30,11 @@ pub(super) struct Running {
     pub(super) proc: OwnedFd,
     pub(super) shared: OwnedFd,
     pub(super) cgroups: Cgroups,
-    /// Something was started: there is something to measure again.
-    pub(super) activity: Notify,
+    /// Bytes its files took when they were counted last, and what was placed since.
+    pub(super) disk_used: AtomicU64,
+    /// Bytes free on their file system then.
+    pub(super) disk_free: AtomicU64,
+    pub(super) pulse: Pulse,
     /// Commands under way. One that was asked for may not have a process yet.
     pub(super) commands: AtomicUsize,
     init: Init,
@@ -47,36 +51,48 @@ pub(super) struct Running {
 const FIRST_ID: u32 = 0x7000_0000;
 const IDS: u32 = 0x0800_0000;
 
+/// Whether this process may act as users of its choice. The first user of a user namespace (`unshare -r`,
+/// rootless containers) is called root there and may not.
+fn other_users() -> bool {
+    let covers = |map: &str| {
+        let text = std::fs::read_to_string(map).unwrap_or_default();
+        text.lines().any(|line| {
+            let mut numbers = line.split_ascii_whitespace().map(|field| field.parse().unwrap_or(0));
+            let (first, count) = (numbers.next().unwrap_or(0_u64), numbers.nth(1).unwrap_or(0));
+            first <= u64::from(FIRST_ID) && u64::from(FIRST_ID) + u64::from(IDS) <= first + count
+        })
+    };
+    rustix::process::geteuid().is_root() && covers("/proc/self/uid_map") && covers("/proc/self/gid_map")
+}
+
 impl Running {
-    /// Starts the jail in this directory, whatever a host that died left of it.
+    /// Starts the jail in this directory, whatever a host that died left of it. One that is new and does not
+    /// come up leaves nothing.
     pub(super) fn start(
         root: &Root,
         name: &str,
         locked: Locked,
         bounds: Bounds,
         isolation: &Isolation,
+        pulse: Pulse,
     ) -> Result<Running, JailError> {
-        let mut record = clear(name, &locked)?;
-        record.bounds = bounds;
-        record.owner = Process::own();
-        if record.host_id.is_none() && rustix::process::geteuid().is_root() {
-            let mut random = [0; 4];
-            getrandom::fill(&mut random)
-                .map_err(|error| io_at("draw a user for", &locked.path)(std::io::Error::other(error)))?;
-            record.host_id = Some(FIRST_ID + u32::from_ne_bytes(random) % IDS);
-        }
-        locked.prepare(record.host_id)?;
-        locked.write_record(&record)?;
-        let group = format!("leasehold-{:08x}-{name}", root.tag() & 0xffff_ffff);
-        let started = start(&locked, name, &group, bounds, isolation, &mut record);
-        let Started { init, control, proc, shared, cgroups, layers, enforcement } = match started {
-            Ok(started) => started,
+        let new = locked.record()?.is_none();
+        let brought_up = usage::disk(&locked.files())
+            .map_err(JailError::Limit)
+            .and_then(|used| Ok((used, bring_up(root, name, &locked, bounds, isolation)?)));
+        let (used, started) = match brought_up {
+            Ok(brought_up) => brought_up,
             Err(error) => {
-                // The process is gone by now; what it left goes too, and the first error is the one to tell.
+                // Its process is gone by now; what it left goes too, and the first error is the one to tell.
                 let _ = clear(name, &locked);
+                if new {
+                    let _ = root.delete(locked);
+                }
                 return Err(error);
             }
         };
+        let free = locked.free();
+        let Started { init, control, proc, shared, cgroups, layers, enforcement } = started;
         Ok(Running {
             name: name.into(),
             bounds,
@@ -86,7 +102,9 @@ impl Running {
             proc,
             shared,
             cgroups,
-            activity: Notify::new(),
+            disk_used: AtomicU64::new(used),
+            disk_free: AtomicU64::new(free),
+            pulse,
             commands: AtomicUsize::new(0),
             init,
             control: Mutex::new(control),
@@ -172,6 +190,33 @@ impl Drop for Running {
             tracing::warn!(jail = self.name, %error, "the jail could not be stopped");
         }
     }
+}
+
+/// Everything that is written down before the first process is started, and then that.
+fn bring_up(
+    root: &Root,
+    name: &str,
+    locked: &Locked,
+    bounds: Bounds,
+    isolation: &Isolation,
+) -> Result<Started, JailError> {
+    let mut record = clear(name, locked)?;
+    record.bounds = bounds;
+    record.owner = Process::own();
+    if record.host_id.is_none() && other_users() {
+        let mut random = [0; 4];
+        getrandom::fill(&mut random)
+            .map_err(|error| io_at("draw a user for", &locked.path)(std::io::Error::other(error)))?;
+        record.host_id = Some(FIRST_ID + u32::from_ne_bytes(random) % IDS);
+    }
+    locked.prepare(record.host_id)?;
+    let cgroups = match isolation.waived(Layer::Cgroup) {
+        true => Cgroups::default(),
+        false => cgroup::planned(&bounds, &format!("leasehold-{}-{name}", root.tag())),
+    };
+    record.cgroups = cgroups.paths();
+    locked.write_record(&record)?;
+    start(locked, name, cgroups, bounds, isolation, &mut record)
 }
 
 /// Ends and removes what is left of a jail that this process does not run: only the holder of its lock

@@ -1,7 +1,7 @@
 //! The host's side of starting a jail: the new process, and what must be done to it from outside.
 
 use super::account::{check_cgroups, enforcement, note_layers};
-use super::cgroup::{self, Cgroups, Controller};
+use super::cgroup::{self, Cgroups, Controller, Door};
 use super::directory::Locked;
 use super::end::Init;
 use super::error::io_at;
@@ -33,6 +33,10 @@ const LOCKED_MEMORY: u64 = 8 << 20;
 /// go first, the host last.
 const OOM_SCORE: &str = "500";
 
+/// How much the jail's processes yield to others ("nice") where no control group shares the processors out:
+/// enough for the host among hundreds of them, and no difference on a machine that has time.
+const YIELDS: i32 = 5;
+
 /// A jail that is up.
 pub(super) struct Started {
     pub(super) init: Init,
@@ -48,38 +52,44 @@ pub(super) struct Started {
 pub(super) fn start(
     locked: &Locked,
     name: &str,
-    group: &str,
+    mut cgroups: Cgroups,
     bounds: Bounds,
     isolation: &Isolation,
     record: &mut Record,
 ) -> Result<Started, JailError> {
-    let mut cgroups =
-        if isolation.waived(Layer::Cgroup) { Cgroups::default() } else { cgroup::planned(&bounds, group) };
     let (host_end, jail_end) = control_socket()?;
     let blueprint = blueprint(locked, bounds, isolation, record.host_id, jail_end)?;
     let early_user_namespace = record.host_id.is_none() && !isolation.waived(Layer::UserNamespace);
     // A thread of its own, whose stack the new process keeps and which holds nothing else.
-    let (pid, init) = std::thread::scope(|scope| {
+    let door = cgroups.make(&bounds);
+    let born = std::thread::scope(|scope| {
         let starting = std::thread::Builder::new().name("leasehold-jail".into()).stack_size(STACK);
-        let start = || start_process(&blueprint, isolation, early_user_namespace);
+        let start = || start_process(&blueprint, isolation, early_user_namespace, &door);
         let thread =
             starting.spawn_scoped(scope, start).map_err(io_at("start a thread for", &locked.path))?;
         thread
             .join()
             .map_err(|_| io_at("start", &locked.path)(io::Error::other("the starting thread failed")))?
     })?;
+    let Born { pid, init, refused, in_group } = born;
+    cgroups.refused(refused);
+    if !in_group {
+        cgroups.move_process(pid.as_raw_pid());
+    }
     let rows = blueprint.rows;
     // The jail's end of the socket must be gone here, or its end would not be noticed.
     drop(blueprint.control);
     record.init = Process::find(pid.as_raw_pid());
-    record.cgroups = cgroups.paths();
     locked.write_record(record)?;
-    cgroups.enter(&bounds, pid.as_raw_pid());
     check_cgroups(&cgroups, &bounds, isolation)?;
     if let Some(processes) = bounds.processes.filter(|_| !cgroups.holds(Controller::Processes)) {
         limit_processes(pid, processes).map_err(|errno| {
             unsupported(Layer::Privileges, "limit the processes of the user", errno.into())
         })?;
+    }
+    if !cgroups.holds(Controller::Processor) {
+        // Best effort: the host must get a processor to end what fills them all.
+        let _ = rustix::process::setpriority_process(Some(pid), YIELDS);
     }
     // Raising it is always allowed; a kernel that refuses leaves an ordinary process.
     let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj", pid = pid.as_raw_pid()), OOM_SCORE);
@@ -179,12 +189,25 @@ fn limits(bounds: &Bounds) -> Vec<(Resource, Rlimit)> {
     limits
 }
 
-/// Starts the process, or finds out which namespace the kernel refused.
+/// A first process that waits.
+struct Born {
+    pid: Pid,
+    init: Init,
+    /// Groups that the starting thread could not enter.
+    refused: Vec<(Controller, io::Error)>,
+    /// Whether it is in its group of version 2, if it has one.
+    in_group: bool,
+}
+
+/// Starts the process, or finds out which namespace the kernel refused. Leaves this thread in the jail's
+/// groups.
 fn start_process(
     blueprint: &Blueprint,
     isolation: &Isolation,
     early_user_namespace: bool,
-) -> Result<(Pid, Init), JailError> {
+    door: &Door,
+) -> Result<Born, JailError> {
+    let not_entered = door.move_this_thread();
     let memory = HostMemory::find();
     let gift = Gift { blueprint, memory: &memory };
     let table = [
@@ -198,8 +221,14 @@ fn start_process(
     let base = if early_user_namespace { Namespaces::USER } else { Namespaces::NONE };
     let wanted = || table.into_iter().filter(|(layer, _)| !isolation.waived(*layer));
     let all = wanted().fold(base, |all, (_, one)| all.with(one));
-    let refused = match kernel::spawn_init(all, first_process, &gift) {
-        Ok((pid, init)) => return Ok((pid, Init(init))),
+    let born = |(pid, init), in_group| Born { pid, init: Init(init), refused: not_entered, in_group };
+    if let Some(group) = door.unified()
+        && let Ok(started) = kernel::spawn_init(all, Some(group), first_process, &gift)
+    {
+        return Ok(born(started, true));
+    }
+    let refused = match kernel::spawn_init(all, None, first_process, &gift) {
+        Ok(started) => return Ok(born(started, door.unified().is_none())),
         Err(errno) => errno,
     };
     // Each is tried by itself. All granted one by one: then it was something else.

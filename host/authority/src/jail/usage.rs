@@ -39,16 +39,20 @@ pub(super) fn idle(running: &Running) -> bool {
     running.commands.load(Ordering::Acquire) == 0 && processes_of(running).is_empty()
 }
 
-/// Processes and threads.
-pub(super) fn processes(running: &Running) -> u64 {
+/// Processes and threads. When the processes alone are more than the bound, their threads are not looked up.
+pub(super) fn processes(running: &Running, bound: u64) -> u64 {
     if let Some(counted) = running.cgroups.processes() {
         return counted.saturating_sub(OURS);
+    }
+    let names = processes_of(running);
+    if names.len() as u64 > bound {
+        return names.len() as u64;
     }
     let threads = |name: &String| {
         let stat = read(running.proc.as_fd(), &format!("{name}/stat"))?;
         stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(17)?.parse::<u64>().ok()
     };
-    processes_of(running).iter().filter_map(threads).sum()
+    names.iter().filter_map(threads).sum()
 }
 
 /// Memory of all processes and of the shared memory file system.

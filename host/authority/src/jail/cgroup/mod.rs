@@ -3,9 +3,18 @@
 //! Memory, processes and processor time are looked at one by one: a machine may have some in version 1
 //! and some in version 2, and may refuse any.
 
+mod door;
+mod locate;
+
+pub(super) use door::Door;
+pub(super) use locate::{memory_allowed, processes_allowed};
+
 use super::Bounds;
+use locate::Trees;
+use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,66 +59,28 @@ pub(super) const SPARE_PROCESSES: u64 = 2;
 
 /// Where groups of these bounds would be, so that they can be written down before they are made.
 pub(super) fn planned(bounds: &Bounds, name: &str) -> Cgroups {
-    let mut groups = Cgroups::default();
-    let wanted = [
+    let wanted: Vec<_> = [
         (Controller::Memory, bounds.memory_bytes.is_some()),
         (Controller::Processes, bounds.processes.is_some()),
-        (Controller::Processor, bounds.cpu_millis.is_some()),
-    ];
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    for (controller, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
-        match locate(controller, &mounts, &own) {
+        // Without a bound, too: a whole jail then gets as much of a processor as one process of the host.
+        (Controller::Processor, true),
+    ]
+    .into_iter()
+    .filter_map(|(controller, wanted)| wanted.then_some(controller))
+    .collect();
+    let mut parents = Trees::look().parents(&wanted);
+    let mut groups = Cgroups::default();
+    for controller in wanted {
+        match parents.remove(&controller) {
             Some((parent, version)) => {
                 groups.held.insert(controller, (parent.join(name), version));
             }
             None => {
-                groups.refused.insert(controller, "the machine has no such controller".into());
+                groups.refused.insert(controller, "no group of this machine hands it on".into());
             }
         }
     }
     groups
-}
-
-/// The group this process is in, for a controller.
-fn locate(controller: Controller, mounts: &str, own: &str) -> Option<(PathBuf, Version)> {
-    let group_of = |matches: &dyn Fn(&str, &str) -> bool| {
-        own.lines().find_map(|line| {
-            let mut fields = line.splitn(3, ':');
-            let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-            matches(number, controllers).then(|| path.trim_start_matches('/').to_owned())
-        })
-    };
-    for line in mounts.lines() {
-        let Some((mount, kind)) = line.split_once(" - ") else { continue };
-        let mut mount = mount.split(' ').skip(3);
-        let (Some(shown), Some(at)) = (mount.next(), mount.next()) else { continue };
-        let kind: Vec<&str> = kind.split(' ').collect();
-        let has = |options: &str| options.split(',').any(|option| option == controller.name());
-        let found = match kind.as_slice() {
-            ["cgroup", _, options, ..] if has(options) => {
-                (group_of(&|_, controllers| has(controllers)), Version::One)
-            }
-            ["cgroup2", ..] => {
-                let listed =
-                    std::fs::read_to_string(Path::new(at).join("cgroup.controllers")).unwrap_or_default();
-                if !listed.split_ascii_whitespace().any(|name| name == controller.name()) {
-                    continue;
-                }
-                (group_of(&|number, _| number == "0"), Version::Two)
-            }
-            _ => continue,
-        };
-        let (Some(group), version) = found else { continue };
-        // In a container the mount shows only a part of the tree.
-        let shown = shown.trim_start_matches('/');
-        let below = group.strip_prefix(shown).unwrap_or(&group).trim_start_matches('/');
-        let path = Path::new(at).join(below);
-        if path.is_dir() {
-            return Some((path, version));
-        }
-    }
-    None
 }
 
 impl Cgroups {
@@ -131,23 +102,50 @@ impl Cgroups {
         self.held.contains_key(&controller)
     }
 
-    /// Makes the groups, sets the bounds and puts the process in. What is refused is noted.
-    pub(super) fn enter(&mut self, bounds: &Bounds, pid: i32) {
+    /// Makes the groups and sets the bounds. What is refused is noted.
+    pub(super) fn make(&mut self, bounds: &Bounds) -> Door {
+        let mut door = Door::default();
         for (controller, (path, version)) in std::mem::take(&mut self.held) {
-            let done = make(controller, &path, version)
+            let opened = make(controller, &path, version)
                 .and_then(|()| set(controller, &path, version, bounds))
-                .and_then(|()| std::fs::write(path.join("cgroup.procs"), pid.to_string()));
-            match done {
-                Ok(()) => {
+                .and_then(|()| open(&path, version));
+            match opened {
+                Ok(handle) => {
+                    match version {
+                        Version::One => door.tasks.push((controller, handle)),
+                        Version::Two => door.unified = Some(handle),
+                    }
                     self.held.insert(controller, (path, version));
                 }
-                Err(error) => {
-                    // Empty, or not ours to begin with.
-                    let _ = std::fs::remove_dir(&path);
-                    self.refused.insert(controller, format!("{}: {error}", path.display()));
-                }
+                Err(error) => self.refuse(controller, &path, &error),
             }
         }
+        door
+    }
+
+    /// Notes what could not be entered after all.
+    pub(super) fn refused(&mut self, refused: Vec<(Controller, io::Error)>) {
+        for (controller, error) in refused {
+            if let Some((path, _)) = self.held.remove(&controller) {
+                self.refuse(controller, &path, &error);
+            }
+        }
+    }
+
+    /// Moves a process into the group of version 2: the slow way, for a kernel that refuses to start it there.
+    pub(super) fn move_process(&mut self, pid: i32) {
+        let two = |(controller, (path, version)): (&Controller, &(PathBuf, Version))| {
+            (*version == Version::Two).then(|| (*controller, path.join("cgroup.procs")))
+        };
+        let entered: Vec<_> = self.held.iter().filter_map(two).collect();
+        let entered = entered.into_iter().map(|(one, file)| (one, std::fs::write(file, pid.to_string())));
+        self.refused(entered.filter_map(|(one, done)| Some((one, done.err()?))).collect());
+    }
+
+    fn refuse(&mut self, controller: Controller, path: &Path, error: &io::Error) {
+        // Empty, or not ours to begin with.
+        let _ = std::fs::remove_dir(path);
+        self.refused.insert(controller, format!("{}: {error}", path.display()));
     }
 
     /// How often the kernel ended a process because the memory bound was reached.
@@ -183,6 +181,18 @@ fn make(controller: Controller, path: &Path, version: Version) -> io::Result<()>
     }
 }
 
+fn open(path: &Path, version: Version) -> io::Result<OwnedFd> {
+    Ok(match version {
+        Version::One => {
+            rustix::fs::open(path.join("tasks"), OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?
+        }
+        Version::Two => {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open(path, flags, Mode::empty())?
+        }
+    })
+}
+
 fn set(controller: Controller, path: &Path, version: Version, bounds: &Bounds) -> io::Result<()> {
     let write = |file: &str, value: String| std::fs::write(path.join(file), value);
     match (controller, version) {
@@ -202,7 +212,8 @@ fn set(controller: Controller, path: &Path, version: Version, bounds: &Bounds) -
             write("pids.max", (u64::from(bounds.processes.unwrap_or(u32::MAX)) + SPARE_PROCESSES).to_string())
         }
         (Controller::Processor, version) => {
-            let quota = u64::from(bounds.cpu_millis.unwrap_or(u32::MAX)) * PERIOD / 1000;
+            let Some(millis) = bounds.cpu_millis else { return Ok(()) };
+            let quota = u64::from(millis) * PERIOD / 1000;
             match version {
                 Version::One => {
                     write("cpu.cfs_period_us", PERIOD.to_string())?;
