@@ -1,17 +1,22 @@
 //! The command line of Leasehold.
 
 mod capabilities;
+mod env;
 mod explain;
 mod home;
+mod host;
 mod input;
 mod inspect;
+mod lease;
 mod limits;
 mod load;
 mod narrowing;
+mod provider;
 mod reconcile;
 mod run;
 mod settings;
 mod table;
+mod when;
 
 use clap::{Parser, Subcommand};
 use leasehold_contract::text::plain;
@@ -24,7 +29,7 @@ Exit codes:
   0  the command did what was asked
   1  what was asked about failed, or some input could not be read
   2  wrong usage: unknown command, option or argument
-  `run` ends with the command's own code, or 124 to 127; see `leasehold run --help`.";
+  `run` and `lease exec` end with the command's own code, or 124 to 127; see `leasehold run --help`.";
 
 /// Runs sandbox providers as WebAssembly components.
 #[derive(Parser)]
@@ -37,6 +42,9 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
+    Provider(provider::Provider),
+    Env(env::Env),
+    Lease(lease::Lease),
     Reconcile(reconcile::Reconcile),
     Inspect(inspect::Inspect),
     Capabilities(capabilities::Capabilities),
@@ -54,6 +62,9 @@ fn main() -> ExitCode {
         .init();
     let result = match CommandLine::parse().command {
         Command::Run(run) => run.run(),
+        Command::Provider(provider) => host::complete(provider.run()),
+        Command::Env(env) => host::complete(env.run()),
+        Command::Lease(lease) => lease.run(),
         Command::Reconcile(reconcile) => reconcile.run(),
         Command::Inspect(inspect) => inspect.run(),
         Command::Capabilities(capabilities) => capabilities.run(),

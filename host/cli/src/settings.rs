@@ -1,42 +1,35 @@
-//! `leasehold.toml`: environments, and providers with what they are granted.
+//! `leasehold.toml`: where leases are kept, environments, and providers with what they are granted.
+//!
+//! It is read strictly: a key that nobody reads is an error that names it and whose it would be.
 
 use anyhow::Context;
-use leasehold::{Builder, Environment, Grant};
-use serde::Deserialize;
+use leasehold::{Builder, Environment, Grant, ProviderFiles, StoreAt};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use toml::{Table, Value as Toml};
 
 /// The file that is read when none is named.
-const FILE: &str = "leasehold.toml";
+pub(crate) const FILE: &str = "leasehold.toml";
 
-/// What the file says. A key that nobody reads is an error.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// How an address of a PostgreSQL server begins.
+const SERVER: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// What the file says.
+#[derive(Debug, Default)]
 pub(crate) struct Settings {
-    #[serde(skip)]
     file: PathBuf,
-    #[serde(default)]
-    environments: BTreeMap<String, EnvironmentSettings>,
-    #[serde(default)]
-    providers: BTreeMap<String, ProviderSettings>,
+    store: Option<String>,
+    environments: Vec<Environment>,
+    providers: Vec<ProviderSettings>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EnvironmentSettings {
-    provider: String,
-    #[serde(default)]
-    config: Map<String, Value>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 struct ProviderSettings {
-    /// The component's file, from the folder of the settings.
+    name: String,
+    /// The component's file or the provider's folder, from the folder of the settings.
     component: PathBuf,
-    #[serde(default)]
+    declaration: Option<PathBuf>,
     grants: Vec<Grant>,
 }
 
@@ -51,33 +44,112 @@ impl Settings {
             }
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
         };
-        let mut settings: Settings =
-            toml::from_str(&text).with_context(|| format!("{} cannot be used", file.display()))?;
-        settings.file = file.to_owned();
-        Ok(settings)
+        let parsed = text.parse::<Table>().map_err(anyhow::Error::from).and_then(|table| parse(&table, file));
+        parsed.with_context(|| format!("{} cannot be used", file.display()))
     }
 
-    /// The environment of this name, else the plain one of a provider.
-    pub(crate) fn environment(&self, name: Option<&str>, provider: &str) -> anyhow::Result<Environment> {
-        let Some(name) = name else { return Ok(Environment::of(provider)) };
-        let found = self.environments.get(name).with_context(|| {
-            let known: Vec<_> = self.environments.keys().map(String::as_str).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!(
-                "there is no environment `{name}` (there are: {known}); add [environments.{name}] to {FILE}"
-            )
-        })?;
-        Ok(Environment { name: name.into(), provider: found.provider.clone(), config: found.config.clone() })
-    }
-
-    /// Installs the providers of the file.
-    pub(crate) fn install(&self, mut builder: Builder) -> anyhow::Result<Builder> {
-        for (name, settings) in &self.providers {
-            let file = self.file.parent().unwrap_or(Path::new("")).join(&settings.component);
-            let component = std::fs::read(&file)
-                .with_context(|| format!("provider `{name}`: cannot read {}", file.display()))?;
-            builder = builder.provider(name, component, settings.grants.iter().cloned());
+    /// Tells the builder everything the file says.
+    pub(crate) fn apply(self, mut builder: Builder) -> anyhow::Result<Builder> {
+        let folder = self.file.parent().unwrap_or(Path::new("")).to_owned();
+        if let Some(store) = &self.store {
+            builder = builder.store(store_at(store, &folder)?);
+        }
+        let place = self.file.display().to_string();
+        for environment in self.environments {
+            builder = builder.environment(environment, place.clone());
+        }
+        for ProviderSettings { name, component, declaration, grants } in self.providers {
+            let declaration = declaration.map(|file| folder.join(file));
+            let files = ProviderFiles::at(&folder.join(component), declaration.as_deref());
+            let mut files = files.with_context(|| format!("provider `{name}`"))?;
+            files.name = name;
+            builder = builder.provider_files(files, grants);
         }
         Ok(builder)
+    }
+}
+
+fn store_at(store: &str, folder: &Path) -> anyhow::Result<StoreAt> {
+    if !SERVER.iter().any(|scheme| store.starts_with(scheme)) {
+        return Ok(StoreAt::File(folder.join(store)));
+    }
+    #[cfg(feature = "postgres")]
+    return Ok(StoreAt::Server(store.to_owned()));
+    #[cfg(not(feature = "postgres"))]
+    anyhow::bail!(
+        "`store` names a PostgreSQL server, which this build cannot use; build with `--features postgres`, or name a file"
+    )
+}
+
+fn parse(table: &Table, file: &Path) -> anyhow::Result<Settings> {
+    only(table, "the file itself", &["store", "environments", "providers"])?;
+    let mut settings = Settings { file: file.to_owned(), ..Settings::default() };
+    settings.store = table.get("store").map(|value| text(value, "`store`")).transpose()?;
+    for (name, value) in tables(table, "environments")? {
+        let owner = format!("[environments.{name}]");
+        let entry = only(inner(value, &owner)?, &owner, &["provider", "config"])?;
+        let provider = entry.get("provider").with_context(|| format!("{owner} has no `provider`"))?;
+        let provider = text(provider, &format!("`provider` in {owner}"))?;
+        let config = match entry.get("config") {
+            Some(config) => json(inner(config, &format!("`config` in {owner}"))?)?,
+            None => Map::new(),
+        };
+        settings.environments.push(Environment { name: name.clone(), provider, config });
+    }
+    for (name, value) in tables(table, "providers")? {
+        let owner = format!("[providers.{name}]");
+        let entry = only(inner(value, &owner)?, &owner, &["component", "declaration", "grants"])?;
+        let path = |key: &str| {
+            let said = entry.get(key).map(|value| text(value, &format!("`{key}` in {owner}")));
+            said.transpose().map(|text| text.map(PathBuf::from))
+        };
+        let component = path("component")?.with_context(|| format!("{owner} has no `component`"))?;
+        let grants = entry.get("grants").map_or(Ok(Vec::new()), |value| grants(value, &owner))?;
+        let (name, declaration) = (name.clone(), path("declaration")?);
+        settings.providers.push(ProviderSettings { name, component, declaration, grants });
+    }
+    Ok(settings)
+}
+
+/// The table, when every key in it is read by somebody.
+fn only<'a>(table: &'a Table, owner: &str, known: &[&str]) -> anyhow::Result<&'a Table> {
+    match table.keys().find(|key| !known.contains(&key.as_str())) {
+        None => Ok(table),
+        Some(key) => anyhow::bail!("`{key}` in {owner} is read by nobody; known there: {}", known.join(", ")),
+    }
+}
+
+fn tables<'a>(
+    table: &'a Table,
+    key: &str,
+) -> anyhow::Result<impl Iterator<Item = (&'a String, &'a Toml)> + use<'a>> {
+    let inside = table.get(key).map(|value| inner(value, &format!("[{key}]"))).transpose()?;
+    Ok(inside.into_iter().flatten())
+}
+
+fn inner<'a>(value: &'a Toml, what: &str) -> anyhow::Result<&'a Table> {
+    value.as_table().with_context(|| format!("{what} must be a table, and is {}", value.type_str()))
+}
+
+fn text(value: &Toml, what: &str) -> anyhow::Result<String> {
+    let text =
+        value.as_str().with_context(|| format!("{what} must be a text, and is {}", value.type_str()))?;
+    Ok(text.to_owned())
+}
+
+fn grants(value: &Toml, owner: &str) -> anyhow::Result<Vec<Grant>> {
+    let list = value.as_array().with_context(|| format!("`grants` in {owner} must be a list"))?;
+    let one = |value: &Toml| {
+        let name = text(value, &format!("each of `grants` in {owner}"))?;
+        name.parse().map_err(|error| anyhow::anyhow!("`grants` in {owner}: {error}"))
+    };
+    list.iter().map(one).collect()
+}
+
+/// A configuration is the provider's own; only times of day have no form in it.
+fn json(table: &Table) -> anyhow::Result<Map<String, Value>> {
+    match serde_json::to_value(table)? {
+        Value::Object(config) => Ok(config),
+        _ => anyhow::bail!("a configuration is a table"),
     }
 }

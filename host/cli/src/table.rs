@@ -7,9 +7,27 @@ use std::io::{ErrorKind, Write};
 /// Characters of a cell that are shown. Names of a component may have a hundred thousand.
 const CELL_MAX: usize = 1_200;
 
-/// Rows under a heading; every column but the last is as wide as its widest cell. What a cell holds may come
-/// from a component, so it is made harmless here.
+/// Rows under a heading; every column but the last is as wide as its widest cell.
 pub(crate) fn section(heading: &str, rows: &[Vec<String>]) -> String {
+    let mut text = format!("{heading}\n");
+    lines(&mut text, "  ", rows);
+    text
+}
+
+/// Rows under their columns' headings, where there are headings; nothing without rows.
+pub(crate) fn columns(headings: Vec<String>, mut rows: Vec<Vec<String>>) -> String {
+    let mut text = String::new();
+    if !rows.is_empty() {
+        if !headings.is_empty() {
+            rows.insert(0, headings);
+        }
+        lines(&mut text, "", &rows);
+    }
+    text
+}
+
+/// What a cell holds may come from a component or a provider, so it is made harmless here.
+fn lines(text: &mut String, indent: &str, rows: &[Vec<String>]) {
     let plain_row = |row: &Vec<String>| row.iter().map(|cell| plain(cell, CELL_MAX)).collect::<Vec<_>>();
     let rows: Vec<_> = rows.iter().map(plain_row).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -17,9 +35,8 @@ pub(crate) fn section(heading: &str, rows: &[Vec<String>]) -> String {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<_> = (0..columns).map(width).collect();
-    let mut text = format!("{heading}\n");
     for row in &rows {
-        let mut line = String::from("  ");
+        let mut line = String::from(indent);
         for (cell, width) in row.iter().zip(&widths) {
             let gap = width - cell.chars().count() + 2;
             line.extend([cell.as_str(), &" ".repeat(gap)]);
@@ -27,7 +44,6 @@ pub(crate) fn section(heading: &str, rows: &[Vec<String>]) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    text
 }
 
 /// A size in the largest unit that keeps a digit before the point.
@@ -82,5 +98,8 @@ mod tests {
     fn columns_line_up_and_lines_end_with_their_text() {
         let rows = [vec!["a".into(), "bb".into(), "c".into()], vec!["aaa".into(), "b".into()]];
         assert_eq!(section("head", &rows), "head\n  a    bb  c\n  aaa  b\n");
+        let headings = vec!["A".into(), "B".into()];
+        assert_eq!(columns(headings.clone(), rows.to_vec()), "A    B\na    bb  c\naaa  b\n");
+        assert_eq!(columns(headings, Vec::new()), "");
     }
 }

@@ -101,11 +101,11 @@ fn what_fails_before_the_command_has_one_clear_message_and_code_125() {
     for (arguments, expected) in [
         (
             &["run", "--provider", "nope", "--", "true"][..],
-            "leasehold: there is no provider `nope`; installed: local\n",
+            "leasehold: there is no provider `nope`; installed: local. Type `leasehold provider install PATH` to add one\n",
         ),
         (
             &["run", "--environment", "nope", "--", "true"],
-            "leasehold: there is no environment `nope` (there are: none); add [environments.nope] to leasehold.toml\n",
+            "leasehold: there is no environment `nope` (there are: none); type `leasehold env add nope --provider PROVIDER`, or write it into leasehold.toml\n",
         ),
         (
             &["run", "--sync", "missing", "--", "true"],
@@ -122,7 +122,7 @@ fn what_fails_before_the_command_has_one_clear_message_and_code_125() {
     .unwrap();
     let (code, _, stderr) = ran(&place, &["run", "--no-sync", "--", "true"]);
     assert_eq!(code, 125);
-    assert!(stderr.contains("unknown field `colour`"), "{stderr}");
+    assert!(stderr.contains("`colour` in [environments.a] is read by nobody"), "{stderr}");
     let (code, _, stderr) = ran(&place, &["run", "--timeout", "soon", "--", "true"]);
     assert_eq!(code, 2);
     assert!(stderr.contains("expected a time such as 90s, 10m or 2h, not `soon`"), "{stderr}");

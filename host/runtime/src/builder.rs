@@ -1,45 +1,70 @@
 //! What a runtime is made of, and the making of it.
 
+use crate::environment::{Environment, Place};
 use crate::error::Error;
-use crate::installed::Installed;
-use crate::runtime::{Catalog, Inner, Leasehold};
+use crate::installed::components::Components;
+use crate::installed::registry::{Brought, Component, once_each};
+use crate::installed::shelf::Shelf;
+use crate::installed::{ProviderFiles, embedded};
+use crate::runtime::{Inner, Leasehold, Pinned};
 use leasehold_authority::facility::JailFacility;
 use leasehold_authority::jail::{Isolation, Jails};
-use leasehold_contract::authority::{Grant, Permission, Policy};
-use leasehold_engine::{Allocation, Cache, Compiled, Engine, EngineOptions, Facility, Limits};
-use leasehold_lease::{Leases, Options, Settings, Store};
-use std::collections::BTreeMap;
+use leasehold_contract::authority::Grant;
+use leasehold_engine::{Allocation, Facility, Limits};
+use leasehold_lease::registry::Registry;
+use leasehold_lease::{Clock, Leases, Options, Settings as LeaseSettings, Store, SystemClock, Times};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::sync::OnceCell;
 
-/// The component of the provider `local`, built from `guests/local`.
-const LOCAL: &[u8] = include_bytes!("../embedded/local.wasm");
-
-/// The provider that is always installed: sandboxes on the host's own machine.
-pub const LOCAL_PROVIDER: &str = "local";
+/// Where leases are written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreAt {
+    /// In this SQLite file, which is made when it is not there.
+    File(PathBuf),
+    /// In the PostgreSQL server at this address, which other hosts may share.
+    #[cfg(feature = "postgres")]
+    Server(String),
+}
 
 /// What a runtime is made of.
 #[derive(Debug)]
 pub struct Builder {
     directory: PathBuf,
+    store: Option<StoreAt>,
     cache: Option<PathBuf>,
     limits: Limits,
     isolation: Isolation,
     allocation: Option<Allocation>,
-    providers: Vec<(String, Vec<u8>, Vec<Grant>)>,
+    clock: Arc<dyn Clock>,
+    times: Times,
+    environments: Vec<(Environment, Place)>,
+    brought: Vec<Brought>,
+    warm: bool,
 }
 
 impl Builder {
     pub(crate) fn new(directory: PathBuf) -> Builder {
         Builder {
             directory,
+            store: None,
             cache: None,
             limits: Limits::default(),
             isolation: Isolation::default(),
             allocation: None,
-            providers: Vec::new(),
+            clock: Arc::new(SystemClock),
+            times: Times::default(),
+            environments: Vec::new(),
+            brought: Vec::new(),
+            warm: false,
         }
+    }
+
+    /// Keeps leases here instead of in the file `leases.db` of the runtime's directory.
+    pub fn store(mut self, store: StoreAt) -> Self {
+        self.store = Some(store);
+        self
     }
 
     /// Keeps compiled components here instead of in the runtime's own directory.
@@ -67,61 +92,101 @@ impl Builder {
         self
     }
 
-    /// Installs a provider and grants it these things. Nothing is declared for it: the grants alone decide.
+    /// Takes times and pauses from here instead of from the machine, for tests.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// How long what keeps leases in order takes and waits.
+    pub fn times(mut self, times: Times) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// Begins to load the provider `local` while the store is opened, for a host that is going to lease from
+    /// it at once.
+    pub fn warm(mut self) -> Self {
+        self.warm = true;
+        self
+    }
+
+    /// Knows an environment of the host application's own. `place` is where the application has it from, for
+    /// messages, for example the path of a file of settings.
+    pub fn environment(mut self, environment: Environment, place: impl Into<String>) -> Self {
+        self.environments.push((environment, Place(place.into())));
+        self
+    }
+
+    /// Brings a provider along: it is installed, or upgraded, when one other than `local` is first asked for.
+    /// Without a declaration it declares itself by its name and may have what it imports, as far as it is
+    /// granted.
     pub fn provider(
         mut self,
         name: impl Into<String>,
         component: impl Into<Vec<u8>>,
         granted: impl IntoIterator<Item = Grant>,
     ) -> Self {
-        self.providers.push((name.into(), component.into(), granted.into_iter().collect()));
+        self.brought.push(Brought {
+            name: name.into(),
+            component: Component::Bytes(component.into()),
+            manifest: None,
+            granted: once_each(granted),
+            source: "the host application".into(),
+        });
         self
     }
 
-    /// Makes the runtime.
+    /// The same from files, which are read when one is first asked for.
+    pub fn provider_files(mut self, files: ProviderFiles, granted: impl IntoIterator<Item = Grant>) -> Self {
+        let ProviderFiles { component, manifest, name, source } = files;
+        let (component, granted) = (Component::File(component), once_each(granted));
+        self.brought.push(Brought { name, component, manifest, granted, source });
+        self
+    }
+
+    /// Makes the runtime. Providers are loaded, and the engine is made, when they are first used.
     ///
     /// # Errors
-    /// When a directory cannot be used, the engine does not run here, or a provider cannot be linked.
+    /// When a directory or the store cannot be used.
     pub async fn build(self) -> Result<Leasehold, Error> {
-        let Builder { directory, cache, limits, isolation, allocation, mut providers } = self;
+        let Builder { directory, store, cache, limits, isolation, allocation, clock, times, .. } = self;
         own(&directory)?;
-        let cache = Cache::open(&cache.unwrap_or_else(|| directory.join("compiled")))?;
         let jails = Arc::new(Jails::open(&directory.join("jails"))?);
         let jail: Arc<dyn Facility> = Arc::new(JailFacility::new(jails.clone(), isolation));
-        let options =
-            EngineOptions { cache: Some(cache), facilities: std::iter::once(jail).collect(), allocation };
-        providers.push((LOCAL_PROVIDER.into(), LOCAL.to_vec(), vec![Grant::Jail]));
-        // Compiling takes its time and a thread; nobody else's.
-        let install = move || install(&Engine::new(options)?, providers, &limits);
-        let providers = tokio::task::spawn_blocking(install)
-            .await
-            .map_err(|_| Error::CutOff { doing: "installing providers" })??;
-        let store = Store::open(directory.join("leases.db"), Options::default()).await?;
-        let catalog = Arc::new(Catalog(providers));
-        let settings = Settings { spool: Some(directory.join("spool")), ..Settings::default() };
-        let leases = Leases::open(store, catalog.clone(), settings).await?;
-        Ok(Leasehold(Arc::new(Inner { catalog, leases, jails })))
+        let components = Components::new(
+            cache.unwrap_or_else(|| directory.join("compiled")),
+            std::iter::once(jail).collect(),
+            allocation,
+            Shelf::new(directory.join("providers")),
+            limits,
+        );
+        let warming = self.warm.then(|| components.begin(embedded::pin()));
+        let options = Options { clock: clock.clone(), ..Options::default() };
+        let store = match store.unwrap_or_else(|| StoreAt::File(directory.join("leases.db"))) {
+            StoreAt::File(file) => Store::open(file, options).await?,
+            #[cfg(feature = "postgres")]
+            StoreAt::Server(address) => Store::connect(&address, options).await?,
+        };
+        let registry = Registry::new(store.clone(), components);
+        if let Some(warming) = warming {
+            registry.begin(&embedded::pin(), warming);
+        }
+        let settings = LeaseSettings { times, spool: Some(directory.join("spool")) };
+        let providers = Arc::new(Pinned(registry.clone()));
+        let leases = Leases::open(store.clone(), providers, settings).await?;
+        Ok(Leasehold(Arc::new(Inner {
+            store,
+            registry,
+            leases,
+            jails,
+            clock,
+            environments: self.environments,
+            brought: self.brought,
+            local: OnceCell::new(),
+            ensured: OnceCell::new(),
+        })))
     }
-}
-
-fn install(
-    engine: &Engine,
-    providers: Vec<(String, Vec<u8>, Vec<Grant>)>,
-    limits: &Limits,
-) -> Result<BTreeMap<String, Arc<Installed>>, Error> {
-    let mut installed = BTreeMap::new();
-    for (name, component, granted) in providers {
-        let load = |source| Error::Load { provider: name.clone(), source };
-        let compiled: Compiled = engine.load(&component).map_err(load)?;
-        let link = |source| Error::Link { provider: name.clone(), source };
-        let policy = Policy::new(&name, None, granted);
-        let permissions = policy.permissions();
-        let reaches = [Permission::Http, Permission::Tcp, Permission::UnixHttp];
-        let network = reaches.iter().any(|permission| permissions.contains(permission));
-        let provider = compiled.link(&permissions).map_err(link)?;
-        installed.insert(name, Arc::new(Installed { provider, limits: limits.clone(), network }));
-    }
-    Ok(installed)
 }
 
 /// Makes the runtime's directory, for its owner alone.

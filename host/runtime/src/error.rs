@@ -1,11 +1,14 @@
 //! What can go wrong between a host application and a sandbox.
 
+use crate::installed::EngineFault;
 use leasehold_authority::jail::JailError;
 use leasehold_contract::Method;
-use leasehold_engine::{CacheError, CallError, EngineError, LinkError, LoadError};
-use leasehold_lease::{Fault, LeaseError, StoreError};
+use leasehold_engine::{CallError, LoadError};
+use leasehold_lease::registry::RegistryError;
+use leasehold_lease::{Blocker, Fault, LeaseError, LeaseId, State, StoreError};
 use leasehold_sync::{MergeError, ReceiveError, SendError, WalkError};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Why something was not done. Nothing is left running that the store does not know.
 #[derive(Debug, thiserror::Error)]
@@ -19,12 +22,9 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
-    /// The engine does not run here.
+    /// The engine does not run here, or its cache cannot be used.
     #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The cache cannot be used.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
+    Engine(Arc<EngineFault>),
     /// A provider's file is no component.
     #[error("provider `{provider}`: {source}")]
     Load {
@@ -34,12 +34,37 @@ pub enum Error {
         source: LoadError,
     },
     /// A provider wants what it may not have.
-    #[error("provider `{provider}`: {source}")]
+    #[error("provider `{provider}`: {text}")]
     Link {
         /// The provider.
         provider: String,
-        /// What it wants.
-        source: LinkError,
+        /// What it wants, and how to declare or grant it.
+        text: String,
+    },
+    /// A component that cannot acquire anything.
+    #[error(
+        "`{provider}` is no provider: it has no {} of the contract's shape; `leasehold inspect` shows what it has",
+        Method::AcquireLease
+    )]
+    NoProvider {
+        /// Its key.
+        provider: String,
+    },
+    /// A folder that does not hold exactly one component.
+    #[error("{} {}; a provider's folder holds one .wasm file, or several of which one is provider.wasm", folder.display(), components(.found))]
+    NotOneComponent {
+        /// The folder.
+        folder: PathBuf,
+        /// The components in it.
+        found: Vec<String>,
+    },
+    /// A declaration with faults.
+    #[error("{of} cannot be used:{}", lines(.faults))]
+    Declaration {
+        /// What was read.
+        of: String,
+        /// Every fault.
+        faults: Vec<String>,
     },
     /// The jails cannot be kept.
     #[error(transparent)]
@@ -47,13 +72,72 @@ pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No provider of that name is installed.
-    #[error("there is no provider `{name}`; installed: {}", known.join(", "))]
-    UnknownProvider {
+    /// There is no provider to be had, or it was not changed.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// No environment has this name.
+    #[error("there is no environment `{name}` (there are: {}); type `leasehold env add {name} --provider PROVIDER`, or write it into leasehold.toml", names(.known))]
+    UnknownEnvironment {
         /// The name asked for.
         name: String,
         /// The names there are.
         known: Vec<String>,
+    },
+    /// One name means two environments.
+    #[error("there are two environments `{name}`, one in {} and one in {}; remove one of them", places[0], places[1])]
+    TwoPlaces {
+        /// The name.
+        name: String,
+        /// Where they are written down.
+        places: [String; 2],
+    },
+    /// The name is another environment's.
+    #[error(
+        "there is an environment `{name}` already, in {place}; remove it there first, or take another name"
+    )]
+    EnvironmentTaken {
+        /// The name.
+        name: String,
+        /// Where it is written down.
+        place: String,
+    },
+    /// It is not in the store, so it cannot be removed from there.
+    #[error("environment `{name}` is written in {place}; remove it there")]
+    EnvironmentElsewhere {
+        /// The name.
+        name: String,
+        /// Where it is written down.
+        place: String,
+    },
+    /// Leases of it could not be looked after without it.
+    #[error("environment `{name}` cannot be removed: {}", blocked(.blockers))]
+    EnvironmentInUse {
+        /// The name.
+        name: String,
+        /// What stands in the way.
+        blockers: Vec<Blocker>,
+    },
+    /// A name that no environment can have.
+    #[error(
+        "`{name}` cannot name an environment: use up to 63 letters, digits, `.`, `_` and `-`, beginning with a letter or digit"
+    )]
+    EnvironmentName {
+        /// The name.
+        name: String,
+    },
+    /// The lease is not in use, so nothing can be done in it.
+    #[error("lease {id} is {state}, not in use; `leasehold lease show {id}` says what happened to it")]
+    NotInUse {
+        /// The lease.
+        id: LeaseId,
+        /// Where it stands.
+        state: State,
+    },
+    /// The provider named no allocation for this lease, so no call can be about it.
+    #[error("lease {id} has no allocation on record; let it go with `leasehold lease release {id}`")]
+    NoAllocation {
+        /// The lease.
+        id: LeaseId,
     },
     /// Acquiring or releasing failed.
     #[error(transparent)]
@@ -65,6 +149,14 @@ pub enum Error {
         provider: String,
         /// The method.
         method: Method,
+    },
+    /// The provider went on in another sandbox than it was asked to.
+    #[error("the provider was asked for the sandbox {asked:?} and gave {got:?}; nothing is done in it")]
+    AnotherAllocation {
+        /// The one that belongs to the lease.
+        asked: String,
+        /// The one it gave.
+        got: String,
     },
     /// A variable that no shell could name.
     #[error("`{name}` cannot name a variable: use letters, digits and `_`, not beginning with a digit")]
@@ -137,4 +229,23 @@ impl Error {
     fn has_code(&self, wanted: &str) -> bool {
         matches!(self, Error::Provider(Fault::Failed { code, .. }) if code == wanted)
     }
+}
+
+fn names(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+fn components(found: &[String]) -> String {
+    match found {
+        [] => "holds no component".into(),
+        found => format!("holds several components ({})", found.join(", ")),
+    }
+}
+
+fn lines(faults: &[String]) -> String {
+    faults.iter().map(|fault| format!("\n  {fault}")).collect()
+}
+
+fn blocked(blockers: &[Blocker]) -> String {
+    blockers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

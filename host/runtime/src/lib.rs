@@ -23,19 +23,28 @@ mod environment;
 mod error;
 mod id;
 mod installed;
+mod probe;
 mod runtime;
 mod session;
 
-pub use builder::{Builder, LOCAL_PROVIDER};
-pub use environment::{Environment, For};
+pub use builder::{Builder, StoreAt};
+pub use environment::{Environment, For, Place, Terms};
 pub use error::Error;
+pub use installed::{EngineFault, LOCAL_PROVIDER, ProviderFiles};
 pub use leasehold_authority::jail::{Isolation, Layer};
 pub use leasehold_contract as contract;
 pub use leasehold_contract::authority::{Grant, Permission};
 pub use leasehold_engine as engine;
 pub use leasehold_engine::bindings::exports::execute::Exit;
 pub use leasehold_engine::{Allocation, Bill, Limit, Limits};
-pub use leasehold_lease::{Filter, Lease, Report, State};
+pub use leasehold_lease::registry::{
+    self, Change, ProviderRecord, ProviderStatus, Published, Refusal, RegistryError, Removed,
+};
+pub use leasehold_lease::{
+    Blocker, Clock, Disposition, Event, Filter, Lease, LeaseId, Policy, Released, Releasing, Report, Scope,
+    State, SystemClock,
+};
 pub use leasehold_sync::{MergeReport, WalkOptions};
+pub use probe::{Diagnostic, Probed};
 pub use runtime::Leasehold;
 pub use session::{Command, Session, Streams, Synced};

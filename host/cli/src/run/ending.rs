@@ -4,11 +4,11 @@ use leasehold::{Bill, Error, Exit, engine::CallError};
 use std::process::ExitCode;
 
 /// Leasehold itself failed; as `docker run` and `env` say it.
-pub(super) const OURS: u8 = 125;
+pub(crate) const OURS: u8 = 125;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// The command ended by itself.
     Exited(i32),
     /// A signal ended it.
@@ -24,7 +24,7 @@ pub(super) enum Ending {
 }
 
 /// What became of a command. Whatever is no ending of the command itself is an error.
-pub(super) fn of(executed: Result<(Exit, Bill), Error>) -> anyhow::Result<Ending> {
+pub(crate) fn of(executed: Result<(Exit, Bill), Error>) -> anyhow::Result<Ending> {
     match executed {
         Ok((Exit::Exited(code), _)) => Ok(Ending::Exited(code)),
         Ok((Exit::Signaled(signal), _)) => Ok(Ending::Signaled(signal.parse().unwrap_or(0))),
@@ -44,7 +44,7 @@ fn told(error: &Error, ending: Ending) -> anyhow::Result<Ending> {
 
 impl Ending {
     /// The exit code, as shells have them.
-    pub(super) fn code(self) -> ExitCode {
+    pub(crate) fn code(self) -> ExitCode {
         ExitCode::from(match self {
             Ending::Exited(code) => u8::try_from(code & 0xff).unwrap_or(OURS),
             Ending::Signaled(signal) => u8::try_from(128 + signal).unwrap_or(OURS),

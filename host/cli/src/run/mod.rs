@@ -1,17 +1,17 @@
 //! `leasehold run`: one command in a sandbox, with the folder it is about.
 
-mod ending;
+pub(crate) mod ending;
 mod folder;
 mod rescue;
-mod streams;
+pub(crate) mod streams;
 
 use crate::home;
-use crate::settings::Settings;
+use crate::host::{Host, complete};
 use anyhow::Context;
 use clap::Args;
 use ending::Ending;
 use leasehold::contract::text::plain;
-use leasehold::{Allocation, Command, For, Isolation, Layer, Leasehold, MergeReport, Session};
+use leasehold::{Command, Environment, For, Isolation, Layer, MergeReport, Session};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(crate) struct Run {
     /// Provider to lease from.
     #[arg(long, value_name = "NAME", default_value = leasehold::LOCAL_PROVIDER, conflicts_with = "environment")]
     provider: String,
-    /// Environment of leasehold.toml to lease from.
+    /// Environment to lease from.
     #[arg(long, value_name = "NAME")]
     environment: Option<String>,
     /// Folder to take in and bring back [default: the current one].
@@ -48,9 +48,8 @@ pub(crate) struct Run {
     /// Do without a layer of isolation that this machine refuses.
     #[arg(long = "without", value_name = "LAYER", value_parser = layer)]
     without: Vec<Layer>,
-    /// Settings file [default: leasehold.toml, when it is there].
-    #[arg(long, value_name = "FILE")]
-    settings: Option<PathBuf>,
+    #[command(flatten)]
+    host: Host,
     /// The command and its arguments.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -59,11 +58,7 @@ pub(crate) struct Run {
 impl Run {
     /// Runs the command. Whatever fails before it runs ends with 125.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let ended = runtime.block_on(self.lease_and_run());
-        // A thread that still waits for standard input would hold the process up.
-        runtime.shutdown_background();
-        Ok(match ended {
+        Ok(match complete(self.lease_and_run()) {
             Ok(ending) => ending.code(),
             Err(error) => {
                 let _ = writeln!(std::io::stderr().lock(), "leasehold: {}", crate::told(&error));
@@ -75,12 +70,17 @@ impl Run {
     async fn lease_and_run(self) -> anyhow::Result<Ending> {
         let folder = folder::choose(self.sync.clone(), self.no_sync)?;
         let argv = self.command.iter().map(text).collect::<anyhow::Result<Vec<_>>>()?;
-        let settings = Settings::read(self.settings.as_deref())?;
-        let environment = settings.environment(self.environment.as_deref(), &self.provider)?;
         let isolation = self.without.iter().try_fold(Isolation::default(), |all, layer| all.waive(*layer))?;
-        // A handful of calls does not repay a pool.
-        let builder = Leasehold::builder(home::state()?).allocation(Allocation::OnDemand);
-        let runtime = settings.install(builder.isolation(isolation))?.build().await?;
+        let local = self.environment.is_none() && self.provider == leasehold::LOCAL_PROVIDER;
+        let isolated = |builder: leasehold::Builder| {
+            let builder = builder.isolation(isolation);
+            if local { builder.warm() } else { builder }
+        };
+        let runtime = self.host.open_with(isolated).await?;
+        let environment = match &self.environment {
+            Some(name) => runtime.environment(name).await?,
+            None => Environment::of(&self.provider),
+        };
 
         let cancel = CancellationToken::new();
         let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
@@ -167,7 +167,7 @@ fn tell(report: &MergeReport) {
 /// Paths that were left out and are named; a build leaves thousands.
 const LEFT_OUT_SHOWN: usize = 5;
 
-async fn cancel_on_signal(cancel: CancellationToken) {
+pub(crate) async fn cancel_on_signal(cancel: CancellationToken) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
@@ -182,12 +182,12 @@ async fn cancel_on_signal(cancel: CancellationToken) {
     cancel.cancel();
 }
 
-fn text(argument: &OsString) -> anyhow::Result<String> {
+pub(crate) fn text(argument: &OsString) -> anyhow::Result<String> {
     let text = argument.to_str().map(str::to_owned);
     text.with_context(|| format!("argument {argument:?} is not UTF-8, which a provider cannot be given"))
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(good) {
@@ -196,7 +196,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let expected = || format!("expected a time such as 90s, 10m or 2h, not `{text}`");
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);

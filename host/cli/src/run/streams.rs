@@ -10,13 +10,13 @@ use tokio::task::JoinHandle;
 const WAITING: usize = 16;
 
 /// Writes output as it comes, each stream on a thread of its own: writing to a pipe or a terminal waits.
-pub(super) struct Output {
+pub(crate) struct Output {
     threads: [JoinHandle<()>; 2],
 }
 
 impl Output {
     /// Waits until everything was written.
-    pub(super) async fn finished(self) {
+    pub(crate) async fn finished(self) {
         for thread in self.threads {
             let _ = thread.await;
         }
@@ -25,7 +25,7 @@ impl Output {
 
 /// Standard output and error as they are; standard input unless it is a terminal, which belongs to the
 /// person and not to a sandbox.
-pub(super) fn ours() -> (Streams, Output) {
+pub(crate) fn ours() -> (Streams, Output) {
     let (output, to_output) = mpsc::channel(WAITING);
     let (error, to_error) = mpsc::channel(WAITING);
     let threads = [

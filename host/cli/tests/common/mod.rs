@@ -42,16 +42,36 @@ impl Place {
         self.path().join("cache")
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_leasehold"))
-            .args(arguments)
-            .current_dir(self.path())
-            .env("XDG_CACHE_HOME", self.cache())
-            .output()
-            .unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    /// A folder below this one, made if need be.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        let folder = self.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
     }
+
+    /// Runs the binary with leases and jails of this place.
+    pub(crate) fn host(&self, arguments: &[&str]) -> Ran {
+        ran(self.command(arguments).output().unwrap())
+    }
+
+    /// The same, ready for more.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        command.args(arguments).current_dir(self.path()).env("XDG_CACHE_HOME", self.cache());
+        command.env("XDG_STATE_HOME", self.path().join("state")).stdin(std::process::Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        command.args(arguments).current_dir(self.path()).env("XDG_CACHE_HOME", self.cache());
+        ran(command.output().unwrap())
+    }
+}
+
+fn ran(Output { status, stdout, stderr }: Output) -> Ran {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
 }
 
 impl Ran {
@@ -65,5 +85,10 @@ impl Ran {
     pub(crate) fn refused(self, code: i32) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{}", self.stderr);
         self.stderr
+    }
+
+    /// Standard output of a run that succeeded, as JSON.
+    pub(crate) fn json(self) -> serde_json::Value {
+        serde_json::from_str(&self.quiet()).unwrap()
     }
 }

@@ -18,8 +18,20 @@ pub(super) const MIGRATIONS: &[&str] = &["
         installed_ms NUMBER NOT NULL,
         updated_ms NUMBER NOT NULL
     ) TABLE;
-    CREATE UNIQUE INDEX providers_by_key ON providers (key);
+    -- A removed one stays while leases pin it; its key is free for another.
+    CREATE UNIQUE INDEX providers_by_key ON providers (key) WHERE status <> 'removed';
     CREATE UNIQUE INDEX providers_by_position ON providers (position);
+
+    CREATE TABLE drivers (
+        provider TEXT NOT NULL REFERENCES providers (id),
+        position NUMBER NOT NULL,
+        key TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        schema TEXT NOT NULL,
+        revision TEXT NOT NULL,
+        PRIMARY KEY (provider, position)
+    ) TABLE;
+    CREATE INDEX drivers_by_key ON drivers (key, kind);
 
     CREATE TABLE environments (
         name TEXT PRIMARY KEY NOT NULL,

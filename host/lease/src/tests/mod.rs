@@ -7,5 +7,6 @@ mod fake;
 mod files;
 mod home;
 mod reconcile;
+mod registry;
 mod release;
 mod server;

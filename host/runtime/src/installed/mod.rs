@@ -1,16 +1,26 @@
 //! A provider as the lease crate calls it: each method a hook of the engine.
 
+pub(crate) mod components;
 pub(crate) mod convert;
+pub(crate) mod embedded;
+pub(crate) mod package;
+pub(crate) mod registry;
+pub(crate) mod shelf;
+
+pub use components::EngineFault;
+pub use embedded::LOCAL_PROVIDER;
+pub use package::ProviderFiles;
 
 use leasehold_contract::Method;
+use leasehold_contract::authority::Permission;
 use leasehold_engine::bindings::types::Context as CallContext;
 use leasehold_engine::hook::{
     AcquireLease, DestroyLease, FindLease, Hook, ReleaseLease, ResumeLease, StopLease,
 };
-use leasehold_engine::{CallOptions, Finished, Limit, Limits, Provider};
+use leasehold_engine::{Bill, CallOptions, Finished, Limit, Limits, Provider};
 use leasehold_lease::{
     AcquireFailure, AcquireRequest, Answer, Context, DestroyFailure, DestroyTarget, Fault, Finding, Offers,
-    Pins, ProviderLease, Receipt, ReleaseRequest, Reply, ResumeRequest, StopFailure, StopReason,
+    ProviderLease, Receipt, ReleaseRequest, Reply, ResumeRequest, StopFailure, StopReason,
 };
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +30,6 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Installed {
     pub(crate) provider: Provider,
     pub(crate) limits: Limits,
-    /// Whether it reaches anything beyond this machine.
-    pub(crate) network: bool,
 }
 
 impl Installed {
@@ -44,25 +52,26 @@ impl Installed {
         self.provider.call(hook, context, &CallOptions { limits, cancel, ..CallOptions::default() }).await
     }
 
-    /// What a lease of it is pinned to.
-    pub(crate) fn pins(&self, name: &str) -> Pins {
-        let digest = self.provider.digest().to_string();
-        Pins { provider: name.into(), plugin: name.into(), driver: name.into(), digest }
+    /// Whether it may reach anything beyond this machine.
+    fn reaches_network(&self) -> bool {
+        let permissions = self.provider.inspection().imports().iter().flat_map(package::wants);
+        permissions
+            .into_iter()
+            .any(|it| matches!(it, Permission::Http | Permission::Tcp | Permission::UnixHttp))
     }
 
     /// Calls a method for the lease crate: what the guest answered, or the fault that ended the call; and
-    /// what it used.
-    async fn answered<H: Hook>(&self, hook: H, context: Context) -> Reply<Result<H::Answer, Fault>> {
+    /// what the call used.
+    async fn answered<H: Hook>(
+        &self,
+        hook: H,
+        context: Context,
+    ) -> (Result<H::Answer, Fault>, Option<String>) {
         let time = context.remaining;
         let finished = self.call(hook, call_context(context), time, CancellationToken::new()).await;
-        let bill = serde_json::to_string(&finished.bill).ok();
-        Reply { answer: finished.answer.map_err(|error| convert::ended(&error)), bill }
+        let bill = bill_json(&finished.bill);
+        (finished.answer.map_err(|error| convert::ended(&error)), bill)
     }
-}
-
-/// The same reply with another answer.
-fn with<T, U>(reply: Reply<T>, answer: impl FnOnce(T) -> U) -> Reply<U> {
-    Reply { answer: answer(reply.answer), bill: reply.bill }
 }
 
 impl leasehold_lease::Provider for Installed {
@@ -73,7 +82,7 @@ impl leasehold_lease::Provider for Installed {
             release: self.has(Method::ReleaseLease),
             destroy: self.has(Method::DestroyLease),
             stop: self.has(Method::StopLease),
-            network: self.network,
+            network: self.reaches_network(),
         }
     }
 
@@ -84,36 +93,39 @@ impl leasehold_lease::Provider for Installed {
     ) -> Answer<'_, Result<ProviderLease, AcquireFailure>> {
         Box::pin(async move {
             let hook = AcquireLease { request: convert::acquire_request(request) };
-            with(self.answered(hook, context).await, |answered| match answered {
+            let (answered, bill) = self.answered(hook, context).await;
+            let answer = match answered {
                 Ok(answer) => answer.map(convert::provider_lease).map_err(convert::acquire_failure),
                 Err(fault) => Err(AcquireFailure { fault, diagnostic: None, cleanup: None, answered: false }),
-            })
+            };
+            Reply { answer, bill }
         })
     }
 
     fn find(&self, context: Context, creation_name: String) -> Answer<'_, Result<Finding, Fault>> {
         Box::pin(async move {
-            with(self.answered(FindLease { creation_name }, context).await, |answered| {
-                answered?.map(convert::finding).map_err(convert::fault)
-            })
+            let (answered, bill) = self.answered(FindLease { creation_name }, context).await;
+            let answer = answered.and_then(|answer| answer.map(convert::finding).map_err(convert::fault));
+            Reply { answer, bill }
         })
     }
 
     fn resume(&self, context: Context, request: ResumeRequest) -> Answer<'_, Result<ProviderLease, Fault>> {
         Box::pin(async move {
             let hook = ResumeLease { request: convert::resume_request(request) };
-            with(self.answered(hook, context).await, |answered| {
-                answered?.map(convert::provider_lease).map_err(convert::fault)
-            })
+            let (answered, bill) = self.answered(hook, context).await;
+            let answer =
+                answered.and_then(|answer| answer.map(convert::provider_lease).map_err(convert::fault));
+            Reply { answer, bill }
         })
     }
 
     fn release(&self, context: Context, request: ReleaseRequest) -> Answer<'_, Result<Receipt, Fault>> {
         Box::pin(async move {
             let hook = ReleaseLease { request: convert::release_request(request) };
-            with(self.answered(hook, context).await, |answered| {
-                answered?.map(convert::receipt).map_err(convert::fault)
-            })
+            let (answered, bill) = self.answered(hook, context).await;
+            let answer = answered.and_then(|answer| answer.map(convert::receipt).map_err(convert::fault));
+            Reply { answer, bill }
         })
     }
 
@@ -124,22 +136,31 @@ impl leasehold_lease::Provider for Installed {
     ) -> Answer<'_, Result<Receipt, DestroyFailure>> {
         Box::pin(async move {
             let hook = DestroyLease { target: convert::destroy_target(target) };
-            with(self.answered(hook, context).await, |answered| match answered {
+            let (answered, bill) = self.answered(hook, context).await;
+            let answer = match answered {
                 Ok(answer) => answer.map(convert::receipt).map_err(convert::destroy_failure),
                 Err(fault) => Err(DestroyFailure { fault, cleanup: None }),
-            })
+            };
+            Reply { answer, bill }
         })
     }
 
     fn stop(&self, context: Context, lease: ProviderLease) -> Answer<'_, Result<Receipt, StopFailure>> {
         Box::pin(async move {
             let hook = StopLease { lease: convert::wit_lease(lease) };
-            with(self.answered(hook, context).await, |answered| match answered {
+            let (answered, bill) = self.answered(hook, context).await;
+            let answer = match answered {
                 Ok(answer) => answer.map(convert::receipt).map_err(convert::stop_failure),
                 Err(fault) => Err(StopFailure { fault, reason: StopReason::Unconfirmed }),
-            })
+            };
+            Reply { answer, bill }
         })
     }
+}
+
+/// What a call used, as it is kept in the history of a lease.
+pub(crate) fn bill_json(bill: &Bill) -> Option<String> {
+    serde_json::to_string(bill).ok()
 }
 
 /// The context of one call. Every call has an id of its own; the engine says how much time is left.

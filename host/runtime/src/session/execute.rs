@@ -62,7 +62,7 @@ impl Session {
         }
         let timeout = timeout.unwrap_or(BACKSTOP);
         let request = ExecuteRequest {
-            lease: self.provider_lease(),
+            lease: self.allocation()?,
             argv,
             cwd,
             env,
@@ -76,9 +76,20 @@ impl Session {
             standard_output: Output::new(limits).with_live(streams.output),
             standard_error: Output::new(limits).with_live(streams.error),
         };
-        let finished = self.call(Method::Execute, Some(timeout), hook, cancel).await;
+        self.may_hold_work().await?;
+        let finished = self.call(Method::Execute, Some(timeout), hook, cancel).await?;
         let result = finished.answer?.map_err(convert::fault)?;
+        self.record(&ended(&result.exit), &finished.bill).await;
         Ok((result.exit, finished.bill))
+    }
+}
+
+/// How a command ended, without what it was: arguments may hold secrets.
+fn ended(exit: &Exit) -> String {
+    match exit {
+        Exit::Exited(code) => format!("a command ended with exit code {code}"),
+        Exit::Signaled(signal) => format!("a command was ended by signal {signal}"),
+        Exit::TimedOut => "a command was ended as its time was over".into(),
     }
 }
 

@@ -6,15 +6,18 @@ mod transfer;
 pub use execute::{Command, Streams};
 pub use transfer::Synced;
 
-use crate::environment::Environment;
 use crate::error::Error;
-use crate::installed::{Installed, convert};
+use crate::installed::{Installed, bill_json, convert};
+use crate::runtime::Leasehold;
 use leasehold_contract::Method;
 use leasehold_contract::budget::{BudgetRequest, budget};
 use leasehold_contract::declaration::DriverKind;
-use leasehold_engine::Finished;
-use leasehold_engine::bindings::types::Context as CallContext;
+use leasehold_engine::bindings::exports::resume_lease::ResumeRequest;
+use leasehold_engine::bindings::types::{Context as CallContext, Lease as WitLease};
+use leasehold_engine::hook::ResumeLease;
+use leasehold_engine::{Bill, Finished, Hook};
 use leasehold_lease::{Lease, LeaseId, Leases, Released, Releasing};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -23,56 +26,105 @@ use tokio_util::sync::CancellationToken;
 /// left is ended by [`crate::Leasehold::reconcile`].
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) environment: Environment,
-    pub(crate) provider: Arc<Installed>,
-    pub(crate) leases: Leases,
-    pub(crate) lease: Lease,
+    provider: Arc<Installed>,
+    leases: Leases,
+    lease: Lease,
+    /// The configuration, as budgets read it.
+    config: Map<String, Value>,
 }
 
 impl Session {
+    /// The use of a lease, by the component it pins.
+    pub(crate) async fn of(runtime: &Leasehold, lease: Lease) -> Result<Session, Error> {
+        let provider = runtime.0.registry.pinned(&lease.pins.plugin, &lease.pins.digest).await?;
+        let config = serde_json::from_str(&lease.config).unwrap_or_default();
+        Ok(Session { provider, leases: runtime.leases().clone(), lease, config })
+    }
+
     /// The lease's id.
     pub fn id(&self) -> &LeaseId {
         &self.lease.id
     }
 
-    /// Ends the lease: what is still running in it ends, and by its retention the sandbox is kept or deleted.
+    /// The lease as it was when it was taken up.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Ends the use: what is still running in it ends, and by its policy the sandbox is kept or deleted.
     ///
     /// # Errors
     /// When the provider could not confirm it. The lease is then ended by a later reconcile.
     pub async fn release(self) -> Result<Released, Error> {
-        let how = Releasing { failed: false, cancel_active_work: true };
+        self.release_as(Releasing { failed: false, cancel_active_work: true }).await
+    }
+
+    /// The same, saying how the run it was for has ended.
+    ///
+    /// # Errors
+    /// As [`Session::release`].
+    pub async fn release_as(self, how: Releasing) -> Result<Released, Error> {
         Ok(self.leases.release(&self.lease.id, how).await?)
+    }
+
+    /// Stops the sandbox and keeps its files, whatever its policy says.
+    ///
+    /// # Errors
+    /// When the provider cannot stop without deleting, or could not confirm it. Nothing is deleted.
+    pub async fn stop(self) -> Result<Released, Error> {
+        Ok(self.leases.stop(&self.lease.id, "asked_for").await?)
+    }
+
+    /// Deletes the sandbox and its files, whatever its policy says.
+    ///
+    /// # Errors
+    /// When the provider could not confirm it. The lease is then ended by a later reconcile.
+    pub async fn destroy(self) -> Result<Released, Error> {
+        Ok(self.leases.destroy(&self.lease.id, "asked_for").await?)
+    }
+
+    /// Has the provider start the sandbox if need be and prove that it is the same one. The lease stays what
+    /// it is, whatever comes of it: another process may be at work in it.
+    pub(crate) async fn wake(&self) -> Result<(), Error> {
+        if !self.provider.has(Method::ResumeLease) {
+            return Ok(());
+        }
+        let lease = self.allocation()?;
+        let id = lease.id.clone();
+        let hook = ResumeLease { request: ResumeRequest { lease, requested_cwd: None } };
+        let finished = self.call(Method::ResumeLease, None, hook, CancellationToken::new()).await?;
+        let resumed = finished.answer?.map_err(convert::fault)?;
+        if resumed.id == id { Ok(()) } else { Err(Error::AnotherAllocation { asked: id, got: resumed.id }) }
     }
 
     fn needs(&self, methods: &[Method]) -> Result<(), Error> {
         match methods.iter().find(|method| !self.provider.has(**method)) {
             None => Ok(()),
             Some(method) => {
-                Err(Error::MissingMethod { provider: self.environment.provider.clone(), method: *method })
+                Err(Error::MissingMethod { provider: self.lease.pins.provider.clone(), method: *method })
             }
         }
     }
 
-    fn provider_lease(&self) -> leasehold_engine::bindings::types::Lease {
-        // An active lease has its allocation; the name is what it was asked for by.
-        let unseen = || leasehold_lease::ProviderLease {
-            id: self.lease.id.as_str().to_owned(),
-            metadata: None,
-            expires_at_ms: None,
-        };
-        convert::wit_lease(self.lease.allocation.clone().unwrap_or_else(unseen))
+    /// The allocation as the provider knows it. A call without one would be about nothing.
+    fn allocation(&self) -> Result<WitLease, Error> {
+        match &self.lease.allocation {
+            Some(allocation) => Ok(convert::wit_lease(allocation.clone())),
+            None => Err(Error::NoAllocation { id: self.lease.id.clone() }),
+        }
     }
 
-    async fn call<H: leasehold_engine::Hook>(
+    /// Calls a method; meanwhile the lease is kept from expiring, and the call ends with its lifetime.
+    async fn call<H: Hook>(
         &self,
         method: Method,
         requested: Option<Duration>,
         hook: H,
         cancel: CancellationToken,
-    ) -> Finished<H::Answer> {
+    ) -> Result<Finished<H::Answer>, Error> {
         let request = BudgetRequest {
             requested_ms: requested.map(|time| time.as_secs_f64() * 1e3),
-            config: &self.environment.config,
+            config: &self.config,
             declared_acquire_ms: None,
             kind: DriverKind::SandboxProvider,
         };
@@ -87,6 +139,15 @@ impl Session {
             remaining_ms: 0,
             trace_parent: None,
         };
-        self.provider.call(hook, context, time, cancel).await
+        let call = self.provider.call(hook, context, time, cancel);
+        Ok(self.leases.in_use(&self.lease, call).await?)
+    }
+
+    /// Writes into the lease's history what was done in it and what that used. It is for people: a store
+    /// that does not take it is warned of and stops nobody.
+    async fn record(&self, what: &str, bill: &Bill) {
+        if let Err(error) = self.leases.record(&self.lease.id, what, bill_json(bill)).await {
+            tracing::warn!(lease = %self.lease.id, %error, "what was done in it was not written down");
+        }
     }
 }

@@ -9,7 +9,8 @@ use leasehold_engine::bindings::port::{Sink, Source};
 use leasehold_engine::bindings::sync_types::{MappingKind, OperationResult};
 use leasehold_engine::hook::{Inbound, InboundOperation, Outbound, OutboundOperation, SyncIn, SyncOut};
 use leasehold_sync::{
-    Baseline, HEAVY, Limits as SyncLimits, MergeReport, Tree, WalkOptions, incoming, merge, outgoing,
+    Baseline, HEAVY, Limits as SyncLimits, Manifest, MergeReport, Rules, Tree, WalkOptions, incoming, merge,
+    outgoing,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,13 +50,16 @@ impl Session {
         };
         let operation =
             InboundOperation { operation_id: operation_id(), mappings: vec![mapping], post_upload: vec![] };
-        let lease = self.provider_lease();
+        let lease = self.allocation()?;
         let hook = SyncIn { lease, operations: vec![operation] };
         let finished = self.call(Method::SyncIn, None, hook, CancellationToken::new()).await;
         // A folder that could not be read is the reason, whatever the provider made of it.
         let baseline = summary.finish().await?;
+        let finished = finished?;
         let results = finished.answer?.map_err(convert::fault)?;
-        counted(&results, baseline.manifest.totals())?;
+        let (files, bytes) = baseline.manifest.totals();
+        counted(&results, (files, bytes))?;
+        self.record(&format!("{files} files of {bytes} bytes went in"), &finished.bill).await;
         Ok(Synced { folder, baseline: Arc::new(baseline) })
     }
 
@@ -68,6 +72,20 @@ impl Session {
     pub async fn sync_out(&self, synced: Synced) -> Result<MergeReport, Error> {
         self.needs(&[Method::SyncIn, Method::SyncOut])?;
         let Synced { folder, baseline } = synced;
+        self.bring_back(&folder, baseline).await
+    }
+
+    /// Brings everything the workspace holds into a folder that holds nothing of it yet.
+    ///
+    /// # Errors
+    /// As [`Session::sync_out`]; the folder is then as it was.
+    pub async fn export(&self, folder: &Path) -> Result<MergeReport, Error> {
+        self.needs(&[Method::SyncIn, Method::SyncOut])?;
+        let nothing = Baseline { manifest: Manifest::default(), rules: Rules::default(), skipped: 0 };
+        self.bring_back(folder, Arc::new(nothing)).await
+    }
+
+    async fn bring_back(&self, folder: &Path, baseline: Arc<Baseline>) -> Result<MergeReport, Error> {
         let limits = SyncLimits::default().beyond(&baseline.manifest);
         let (of_guest, into) = duplex(PENDING);
         let finished = Arc::new(AtomicBool::new(false));
@@ -81,17 +99,38 @@ impl Session {
             sink,
         };
         let operation = OutboundOperation { operation_id: operation_id(), mappings: vec![mapping] };
-        let hook = SyncOut { lease: self.provider_lease(), operations: vec![operation] };
+        let hook = SyncOut { lease: self.allocation()?, operations: vec![operation] };
         let call = self.call(Method::SyncOut, None, hook, CancellationToken::new());
-        let receive = incoming(of_guest, &folder, limits, Some(baseline.clone()));
+        let receive = incoming(of_guest, folder, limits, Some(baseline.clone()));
         let (call, received) = tokio::join!(call, receive);
+        let call = call?;
         let results = call.answer?.map_err(convert::fault)?;
         let received = received?;
         if !finished.load(Ordering::Acquire) {
             return Err(Error::Unfinished);
         }
-        counted(&results, received.manifest().totals())?;
-        Ok(merge(baseline, received, &folder).await?)
+        let (files, bytes) = received.manifest().totals();
+        counted(&results, (files, bytes))?;
+        let report = merge(baseline, received, folder).await?;
+        self.record(&format!("{files} files of {bytes} bytes came back"), &call.bill).await;
+        self.work_is_back().await?;
+        Ok(report)
+    }
+
+    /// Says that the sandbox may hold work from now on, where such work must not be lost.
+    pub(super) async fn may_hold_work(&self) -> Result<(), Error> {
+        if self.lease.preserve {
+            self.leases.set_unexported(&self.lease.id, true).await?;
+        }
+        Ok(())
+    }
+
+    /// Says that the sandbox holds nothing that is not here as well.
+    async fn work_is_back(&self) -> Result<(), Error> {
+        if self.lease.preserve {
+            self.leases.set_unexported(&self.lease.id, false).await?;
+        }
+        Ok(())
     }
 }
 
