@@ -9,7 +9,6 @@ macro_rules! steps {
         pub(crate) enum Step { $($(#[$meaning])* $step),* }
 
         #[cfg(test)]
-        #[allow(dead_code, reason = "TEMPORARY")]
         impl Step {
             pub(crate) const ALL: &[Step] = &[$(Step::$step),*];
         }
@@ -95,7 +94,6 @@ mod points {
 }
 
 #[cfg(test)]
-#[allow(unused_imports, reason = "TEMPORARY")]
 pub(crate) use points::VARIABLE;
 
 #[cfg(not(any(test, feature = "fault-points")))]

@@ -112,7 +112,7 @@ impl Store {
     /// version's.
     #[cfg(feature = "postgres")]
     pub async fn connect(address: &str, options: Options) -> Result<Store, StoreError> {
-        let mut first = postgres::Postgres::at(address)?;
+        let mut first = postgres::Postgres::at(address, options.busy_timeout)?;
         let mut connections: Vec<Box<dyn Connection>> = Vec::new();
         for _ in 1..postgres::CONNECTIONS {
             connections.push(Box::new(first.another()));

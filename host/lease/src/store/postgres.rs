@@ -17,16 +17,14 @@ pub(super) const CONNECTIONS: usize = 4;
 /// How long a connection may take to be made: a server on the same network needs milliseconds.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long a statement waits for a row that another transaction holds: longer than any of ours takes, and
-/// short enough that one that hangs holds nobody up for good.
-const LOCK_TIMEOUT: &str = "5s";
-
 /// Made up once; whoever brings the same schema up to date waits for whoever began.
 const MIGRATING: i64 = 0x4c48_4c53;
 
 /// One connection to the server, made when it is first needed and again when it is lost.
 pub(super) struct Postgres {
     config: Config,
+    /// How long a statement waits for a row that another transaction holds.
+    busy_timeout: Duration,
     client: Option<Client>,
     statements: HashMap<String, Statement>,
     open: bool,
@@ -34,7 +32,7 @@ pub(super) struct Postgres {
 
 impl Postgres {
     /// Reads where the server is. Nothing is connected yet.
-    pub(super) fn at(url: &str) -> Result<Postgres, StoreError> {
+    pub(super) fn at(url: &str, busy_timeout: Duration) -> Result<Postgres, StoreError> {
         // The address may hold a password, so it is never shown.
         let mut config: Config = url.parse().map_err(|_| StoreError::Address)?;
         if config.get_connect_timeout().is_none() {
@@ -43,12 +41,14 @@ impl Postgres {
         if config.get_application_name().is_none() {
             config.application_name("leasehold");
         }
-        Ok(Postgres { config, client: None, statements: HashMap::new(), open: false })
+        Ok(Postgres { config, busy_timeout, client: None, statements: HashMap::new(), open: false })
     }
 
     /// Another connection to the same server.
     pub(super) fn another(&self) -> Postgres {
-        Postgres { config: self.config.clone(), client: None, statements: HashMap::new(), open: false }
+        let Postgres { config, busy_timeout, .. } = self;
+        let (config, busy_timeout) = (config.clone(), *busy_timeout);
+        Postgres { config, busy_timeout, client: None, statements: HashMap::new(), open: false }
     }
 
     /// Brings the tables up to date.
@@ -160,7 +160,8 @@ impl Connection for Postgres {
             None => SqlError::Lost(error.into()),
             Some(_) => classified(error),
         })?);
-        self.batch(&format!("SET lock_timeout = '{LOCK_TIMEOUT}'"))
+        let wait = self.busy_timeout.as_millis().max(1);
+        self.batch(&format!("SET lock_timeout = {wait}"))
     }
 }
 

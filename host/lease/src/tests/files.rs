@@ -4,7 +4,7 @@ use super::fake::ALL;
 use crate::{
     AcquireFailure, AcquireRequest, Answer, Context, DestroyFailure, DestroyTarget, Disposition, Fault,
     Finding, Offers, Pins, Provider, ProviderLease, Providers, Receipt, ReleaseRequest, Resolving,
-    ResumeRequest, Retention, StopFailure, StopReason,
+    ResumeRequest, Retention, StopFailure, StopReason, Unready,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,15 +15,26 @@ pub(super) struct Files {
     pub(super) folder: PathBuf,
     /// Whether an acquisition fails after it has made the allocation.
     pub(super) fails: bool,
-    /// Whether a release fails and does nothing.
+    /// Whether whatever ends or takes up an allocation fails and does nothing.
     pub(super) keeps: bool,
+    /// Whether it cannot be called at all.
+    pub(super) unready: bool,
+    /// When the back end ends an allocation, and later when it is taken up again.
+    pub(super) ends_ms: Option<u64>,
     /// What an acquisition and a destroy wait for.
     pub(super) gate: Arc<Semaphore>,
 }
 
 impl Files {
     pub(super) fn new(folder: PathBuf) -> Files {
-        Files { folder, fails: false, keeps: false, gate: Arc::new(Semaphore::new(1)) }
+        Files {
+            folder,
+            fails: false,
+            keeps: false,
+            unready: false,
+            ends_ms: None,
+            gate: Arc::new(Semaphore::new(1)),
+        }
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -64,7 +75,8 @@ impl Provider for Files {
             let _passed = self.gate.acquire().await.unwrap();
             std::fs::write(self.folder.join(&request.creation_name), "").unwrap();
             let failure = AcquireFailure { fault: fault(), diagnostic: None, cleanup: None, answered: true };
-            if self.fails { Err(failure) } else { Ok(lease(request.creation_name)) }.into()
+            let made = ProviderLease { expires_at_ms: self.ends_ms, ..lease(request.creation_name) };
+            if self.fails { Err(failure) } else { Ok(made) }.into()
         })
     }
 
@@ -78,7 +90,9 @@ impl Provider for Files {
     fn resume(&self, _: Context, request: ResumeRequest) -> Answer<'_, Result<ProviderLease, Fault>> {
         let found = self.folder.join(&request.lease.id).exists();
         let fault = if self.keeps { fault() } else { Fault::Gone };
-        Box::pin(async move { if found && !self.keeps { Ok(request.lease) } else { Err(fault) }.into() })
+        let expires_at_ms = self.ends_ms.map(|end| 2 * end);
+        let resumed = ProviderLease { expires_at_ms, ..request.lease };
+        Box::pin(async move { if found && !self.keeps { Ok(resumed) } else { Err(fault) }.into() })
     }
 
     fn release(&self, _: Context, request: ReleaseRequest) -> Answer<'_, Result<Receipt, Fault>> {
@@ -115,6 +129,7 @@ fn lease(id: String) -> ProviderLease {
 impl Providers for Files {
     fn resolve<'a>(&'a self, _: &'a Pins) -> Resolving<'a> {
         let provider: Arc<dyn Provider> = Arc::new(self.clone());
-        Box::pin(async move { Ok(provider) })
+        let unready = || Unready("not loaded".into());
+        Box::pin(async move { if self.unready { Err(unready()) } else { Ok(provider) } })
     }
 }

@@ -6,8 +6,8 @@ use crate::{
     HandClock, Leases, Options, Owner, Pins, Policy, Providers, Scope, Settings, Store, Times, Wanted,
 };
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -93,12 +93,44 @@ impl Home {
         Leases::owned_by(owner, self.store().await, providers, settings).await.unwrap()
     }
 
+    /// Keeps everybody else from writing until it is dropped.
+    pub(super) fn lock(&self) -> Lock {
+        Lock::take(self.path(), self.address.as_deref())
+    }
+
     pub(super) fn settings(&self) -> Settings {
         Settings { times: Times::default(), spool: Some(self.spool()) }
     }
 
     pub(super) fn spool(&self) -> PathBuf {
         self.path().join("spool")
+    }
+}
+
+/// Keeps everybody else from writing, as another process would that hangs.
+pub(super) enum Lock {
+    File { _open: rusqlite::Connection },
+    Server { _open: mpsc::Sender<()> },
+}
+
+impl Lock {
+    pub(super) fn take(folder: &Path, address: Option<&str>) -> Lock {
+        let Some(address) = address.map(str::to_owned) else {
+            let open = rusqlite::Connection::open(folder.join("leases.db")).unwrap();
+            open.execute_batch("BEGIN IMMEDIATE").unwrap();
+            return Lock::File { _open: open };
+        };
+        let (open, closed) = mpsc::channel();
+        let (locked, is_locked) = mpsc::channel();
+        // The client has a runtime of its own, which must not be started within the test's.
+        std::thread::spawn(move || {
+            let mut client = postgres::Client::connect(&address, postgres::NoTls).unwrap();
+            client.batch_execute("BEGIN; LOCK TABLE leases IN EXCLUSIVE MODE").unwrap();
+            locked.send(()).unwrap();
+            closed.recv().ok();
+        });
+        is_locked.recv().unwrap();
+        Lock::Server { _open: open }
     }
 }
 
