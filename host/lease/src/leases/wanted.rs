@@ -112,7 +112,7 @@ impl Wanted {
     }
 
     /// What is stored of it, and what the provider is asked.
-    pub(super) fn split(
+    pub(crate) fn split(
         &self,
         id: LeaseId,
         owner: Owner,

@@ -27,7 +27,7 @@ pub(super) trait Connection: Statements + Send {
     }
 }
 
-/// Whether a write must survive the loss of the machine's power.
+/// Whether a write must survive the loss of the machine's power, where that ends this process as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// Without it something would be lost that nothing else finds again.

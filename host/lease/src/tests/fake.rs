@@ -55,6 +55,14 @@ pub(super) struct Back {
     pub(super) deleted: Vec<String>,
     pub(super) unready: bool,
     pub(super) offers: Option<Offers>,
+    /// What is wrong with the record an acquisition leaves.
+    pub(super) spoil: Option<fn(&mut CleanupRecord)>,
+    /// How every resume fails.
+    pub(super) resumes: Option<Fault>,
+    /// Of every acquisition that answers honestly.
+    pub(super) metadata: Option<String>,
+    /// Of the same: when the back end ends it.
+    pub(super) expires_at_ms: Option<u64>,
     /// What was asked for last.
     pub(super) asked: Option<(Context, AcquireRequest)>,
 }
@@ -213,9 +221,15 @@ impl Provider for Fake {
                     Err(AcquireFailure { diagnostic: Some(found), ..failure(fault()) })
                 }
                 Act::Leaves(record) => {
+                    let mut record = CleanupRecord { creation_name: name, ..record };
+                    self.back().spoil.inspect(|spoil| spoil(&mut record));
                     Err(AcquireFailure { cleanup: Some(Box::new(record)), ..failure(fault()) })
                 }
-                _ => Ok(allocation(&name)),
+                _ => {
+                    let (plain, back) = (allocation(&name), self.back());
+                    let metadata = back.metadata.clone().or(plain.metadata);
+                    Ok(ProviderLease { metadata, expires_at_ms: back.expires_at_ms, ..plain })
+                }
             });
             answer.into()
         })
@@ -237,6 +251,9 @@ impl Provider for Fake {
     fn resume(&self, _: Context, request: ResumeRequest) -> Answer<'_, Result<ProviderLease, Fault>> {
         Box::pin(async move {
             let act = self.next("resume");
+            if let Some(fault) = self.back().resumes.clone() {
+                return Err(fault).into();
+            }
             let lease = request.lease;
             let found =
                 self.act(&act, |back| back.allocations.get_mut(bare(&lease.id)).map(Option::take)).await;

@@ -2,6 +2,7 @@
 
 use super::fake::{Fake, Only};
 use super::server::Server;
+use crate::store::Durability;
 use crate::{
     HandClock, Leases, Options, Owner, Pins, Policy, Providers, Scope, Settings, Store, Times, Wanted,
 };
@@ -82,6 +83,13 @@ impl Home {
         self.host(Owner::current().unwrap(), self.settings()).await
     }
 
+    /// The same over a store that is opened like this.
+    pub(super) async fn leases_over(&self, options: Options) -> Leases {
+        let store = open(self.path(), self.address.as_deref(), options).await;
+        let providers: Arc<dyn Providers> = Arc::new(Only(self.fake.clone()));
+        Leases::open(store, providers, self.settings()).await.unwrap()
+    }
+
     /// A host that has ended.
     pub(super) async fn dead(&self) -> Leases {
         let me = Owner::current().unwrap();
@@ -96,6 +104,27 @@ impl Home {
     /// Keeps everybody else from writing until it is dropped.
     pub(super) fn lock(&self) -> Lock {
         Lock::take(self.path(), self.address.as_deref())
+    }
+
+    /// Makes the database refuse what needs room, as one on a full disk does.
+    pub(super) async fn fill(&self, store: &Store) {
+        match &self.address {
+            None => pages(store, "1").await,
+            Some(address) => at_server(
+                address,
+                "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS \
+                 'BEGIN RAISE EXCEPTION USING ERRCODE = ''disk_full''; END'; \
+                 CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON leases EXECUTE FUNCTION full_disk();",
+            ),
+        }
+    }
+
+    /// Makes room again.
+    pub(super) async fn make_room(&self, store: &Store) {
+        match &self.address {
+            None => pages(store, "1000000").await,
+            Some(address) => at_server(address, "DROP FUNCTION full_disk CASCADE"),
+        }
     }
 
     pub(super) fn settings(&self) -> Settings {
@@ -132,6 +161,23 @@ impl Lock {
         is_locked.recv().unwrap();
         Lock::Server { _open: open }
     }
+}
+
+async fn pages(store: &Store, most: &'static str) {
+    let sql = format!("PRAGMA max_page_count = {most}");
+    store
+        .write("a test", Durability::Process, move |on| {
+            on.query(&sql, &[])?;
+            Ok(())
+        })
+        .await
+        .unwrap();
+}
+
+/// The client has a runtime of its own, which must not be started within the test's.
+pub(super) fn at_server(address: &str, sql: &str) {
+    let run = || postgres::Client::connect(address, postgres::NoTls).unwrap().batch_execute(sql).unwrap();
+    std::thread::scope(|scope| scope.spawn(run).join()).unwrap();
 }
 
 /// The store of a test, by its file or its address.

@@ -2,11 +2,18 @@
 //! killed.
 
 mod acquire;
+mod creation;
 mod fake;
 mod files;
 mod home;
+mod hosts;
 mod kill;
 mod reconcile;
 mod registry;
 mod release;
+mod reuse;
 mod server;
+mod states;
+mod stop;
+mod store;
+mod usage;
