@@ -120,8 +120,12 @@ impl Environment {
         if let Some(lifetime) = terms.lifetime {
             wanted.lifetime = lifetime;
         }
-        let acquired = runtime.leases().acquire(wanted).await?;
-        Session::of(runtime, acquired.lease).await
+        let lease = runtime.leases().acquire(wanted).await?.lease;
+        if lease.pins.digest != resolved.record.digest {
+            // A kept one was taken up, of a component that an upgrade has replaced since.
+            return Session::of(runtime, lease).await;
+        }
+        Ok(Session::by(runtime, lease, resolved.component, &Ok(resolved.driver)))
     }
 
     /// Asks the provider whether a lease could be acquired now. That it could not, or that there is no such

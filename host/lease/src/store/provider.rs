@@ -11,6 +11,10 @@ use leasehold_contract::declaration::DriverKind;
 const COLUMNS: &str = "id, key, digest, version, declaration, grants, status, position, source, \
     installed_ms, updated_ms";
 
+/// How often an installation is tried where hosts of one server install at the same moment; each time one of
+/// them comes through.
+const INSTALLS: usize = 10;
+
 /// The kind by which drivers are resolved, as it is stored.
 const SANDBOX: &str = DriverKind::SandboxProvider.name();
 
@@ -106,6 +110,21 @@ impl Store {
 
     /// Writes a provider; what another one of its key has is replaced only when `replace` says so.
     pub(crate) async fn install_provider(
+        &self,
+        package: Package,
+        replace: bool,
+    ) -> Result<Result<Change, InstallFault>, StoreError> {
+        for _ in 1..INSTALLS {
+            match self.try_to_install(package.clone(), replace).await {
+                // Another host took the same place in the order, or the same key, at the same moment.
+                Err(StoreError::Conflict { .. }) => {}
+                installed => return installed,
+            }
+        }
+        self.try_to_install(package, replace).await
+    }
+
+    async fn try_to_install(
         &self,
         package: Package,
         replace: bool,

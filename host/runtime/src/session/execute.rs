@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::installed::convert;
 use bytes::Bytes;
 use leasehold_contract::Method;
+use leasehold_contract::capability::Capability;
 use leasehold_engine::Bill;
 use leasehold_engine::bindings::exports::execute::{ExecuteRequest, Exit};
 use leasehold_engine::call::stream::Output;
@@ -67,7 +68,8 @@ impl Session {
             cwd,
             env,
             timeout_ms: Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
-            bypass_session: false,
+            // Without a session that stays, every command is one by itself.
+            bypass_session: !self.capabilities().has(Capability::PersistentProcessSessions),
         };
         let limits = &self.provider.limits;
         let hook = Execute {

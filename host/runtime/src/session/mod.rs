@@ -1,5 +1,6 @@
 //! One lease in use: files in, commands, files out, and the end.
 
+mod capabilities;
 mod execute;
 mod transfer;
 
@@ -11,7 +12,8 @@ use crate::installed::{Installed, bill_json, convert};
 use crate::runtime::Leasehold;
 use leasehold_contract::Method;
 use leasehold_contract::budget::{BudgetRequest, budget};
-use leasehold_contract::declaration::DriverKind;
+use leasehold_contract::capability::{Effective, IdentityFailure};
+use leasehold_contract::declaration::{DriverDeclaration, DriverKind};
 use leasehold_engine::bindings::exports::resume_lease::ResumeRequest;
 use leasehold_engine::bindings::types::{Context as CallContext, Lease as WitLease};
 use leasehold_engine::hook::ResumeLease;
@@ -31,14 +33,29 @@ pub struct Session {
     lease: Lease,
     /// The configuration, as budgets read it.
     config: Map<String, Value>,
+    capabilities: Effective,
 }
 
 impl Session {
-    /// The use of a lease, by the component it pins.
+    /// The use of a lease, by the component it pins and the declaration of the provider that made it.
     pub(crate) async fn of(runtime: &Leasehold, lease: Lease) -> Result<Session, Error> {
-        let provider = runtime.0.registry.pinned(&lease.pins.plugin, &lease.pins.digest).await?;
+        let (registry, pins) = (&runtime.0.registry, &lease.pins);
+        let provider = registry.pinned(&pins.plugin, &pins.digest).await?;
+        let declaration = registry.declaration(&pins.plugin, &pins.driver).await?;
+        Ok(Session::by(runtime, lease, provider, &declaration))
+    }
+
+    /// The same with what is known of it already.
+    pub(crate) fn by(
+        runtime: &Leasehold,
+        lease: Lease,
+        provider: Arc<Installed>,
+        declaration: &Result<DriverDeclaration, IdentityFailure>,
+    ) -> Session {
         let config = serde_json::from_str(&lease.config).unwrap_or_default();
-        Ok(Session { provider, leases: runtime.leases().clone(), lease, config })
+        let verification = provider.provider.inspection().verification();
+        let capabilities = capabilities::of(&lease, verification, declaration);
+        Session { provider, leases: runtime.leases().clone(), lease, config, capabilities }
     }
 
     /// The lease's id.
@@ -49,6 +66,11 @@ impl Session {
     /// The lease as it was when it was taken up.
     pub fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// What this lease has of its provider, and why not the rest. It does not change while it is in use.
+    pub fn capabilities(&self) -> &Effective {
+        &self.capabilities
     }
 
     /// Ends the use: what is still running in it ends, and by its policy the sandbox is kept or deleted.
