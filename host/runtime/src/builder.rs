@@ -3,7 +3,7 @@
 use crate::environment::{Environment, Place};
 use crate::error::Error;
 use crate::installed::components::Components;
-use crate::installed::registry::{Brought, Component, once_each};
+use crate::installed::installing::{Brought, Component, once_each};
 use crate::installed::shelf::Shelf;
 use crate::installed::{ProviderFiles, embedded};
 use crate::runtime::{Inner, Leasehold, Pinned};
@@ -139,9 +139,7 @@ impl Builder {
 
     /// The same from files, which are read when one is first asked for.
     pub fn provider_files(mut self, files: ProviderFiles, granted: impl IntoIterator<Item = Grant>) -> Self {
-        let ProviderFiles { component, manifest, name, source } = files;
-        let (component, granted) = (Component::File(component), once_each(granted));
-        self.brought.push(Brought { name, component, manifest, granted, source });
+        self.brought.push(Brought::from_files(files, granted));
         self
     }
 

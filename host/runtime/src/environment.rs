@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::installed::convert;
+use crate::installed::registry::blocking;
 use crate::probe::Probed;
 use crate::runtime::Leasehold;
 use crate::session::Session;
@@ -99,6 +100,9 @@ impl Environment {
     /// # Errors
     /// As [`Environment::acquire`].
     pub async fn acquire_as(&self, runtime: &Leasehold, who: For, terms: Terms) -> Result<Session, Error> {
+        // Until the lease is written down and pins its component, an upgrade must not take it away.
+        let shelf = runtime.components().shelf().clone();
+        let _in_use = blocking("using a component", move || shelf.in_use()).await?;
         let resolved = runtime.resolve(&self.provider).await?;
         let declared = &resolved.driver;
         let pins = Pins {

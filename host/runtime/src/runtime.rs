@@ -4,7 +4,7 @@ use crate::builder::Builder;
 use crate::environment::{Environment, Place};
 use crate::error::Error;
 use crate::installed::components::Components;
-use crate::installed::registry::Brought;
+use crate::installed::installing::Brought;
 use crate::session::Session;
 use leasehold_authority::jail::Jails;
 use leasehold_lease::registry::Registry;

@@ -167,7 +167,13 @@ async fn selectors_see_what_can_be_leased_from_with_its_schema() {
     let reusable = json!({"reusableLeases": true});
     runtime.install(files(&directory, "full", "kept", &reusable), GRANTS).await.unwrap();
     runtime.install(files(&directory, "minimal", "bare", &reusable), []).await.unwrap();
-    let published = runtime.published().await.unwrap();
+    // A start that takes longer than a listing waits is in a later one.
+    let published = loop {
+        let published = runtime.published().await.unwrap();
+        if published.len() == 3 {
+            break published;
+        }
+    };
     let found: Vec<_> = published.iter().map(|it| (it.plugin_key.as_str(), it.reusable_leases)).collect();
     assert_eq!(found, [("local", true), ("kept", true), ("bare", false)]);
     assert_eq!(runtime.config_schema("kept").await.unwrap().unwrap()["title"], "kept");

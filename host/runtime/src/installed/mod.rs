@@ -3,6 +3,7 @@
 pub(crate) mod components;
 pub(crate) mod convert;
 pub(crate) mod embedded;
+pub(crate) mod installing;
 pub(crate) mod package;
 pub(crate) mod registry;
 pub(crate) mod shelf;
