@@ -8,6 +8,7 @@ mod files;
 mod home;
 mod hosts;
 mod kill;
+mod property;
 mod reconcile;
 mod registry;
 mod release;
