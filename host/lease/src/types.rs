@@ -158,19 +158,26 @@ pub struct CleanupRecord {
 #[serde(default)]
 pub struct Wishes {
     /// Working directory wanted inside the sandbox, absolute.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_cwd: Option<String>,
     /// How the workspace will be used, as the host names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_mode: Option<String>,
     /// Id of the execution workspace, for labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<String>,
     /// Id of the agent, for labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Kind of agent adapter that will run inside.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub adapter_type: Option<String>,
     /// Workspace settings as a JSON object.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_settings: Option<String>,
     /// When the back end should end the allocation by itself. A caller who sets it gets no lease from a
     /// back end that does not promise an end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_expires_at_ms: Option<u64>,
 }
 

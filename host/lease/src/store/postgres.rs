@@ -17,6 +17,10 @@ pub(super) const CONNECTIONS: usize = 4;
 /// How long a connection may take to be made: a server on the same network needs milliseconds.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// How long a host waits for another that brings the tables up to date: longer than that takes with a
+/// million leases. Hit: opening fails, and says that the store was locked.
+const MIGRATION: &str = "60s";
+
 /// Made up once; whoever brings the same schema up to date waits for whoever began.
 const MIGRATING: i64 = 0x4c48_4c53;
 
@@ -68,29 +72,49 @@ impl Postgres {
 
     fn add_missing(&mut self) -> Result<(), StoreError> {
         let failed = |error: SqlError| error.doing("bringing it up to date");
-        self.execute("SELECT pg_advisory_xact_lock(?1)", &[MIGRATING.into()]).map_err(failed)?;
+        // Looked at first without the lock, so that opening does not wait for anybody.
+        if self.missing()?.is_some_and(<[_]>::is_empty) {
+            return Ok(());
+        }
+        self.batch(&format!("SET LOCAL lock_timeout = '{MIGRATION}'")).map_err(failed)?;
+        let lock = "SELECT pg_advisory_xact_lock(CAST(?1 AS INT), hashtext(current_schema()))";
+        self.execute(lock, &[MIGRATING.into()]).map_err(failed)?;
+        let steps = match self.missing()? {
+            Some(steps) => steps,
+            None => {
+                let make = "CREATE TABLE leasehold_schema (version BIGINT NOT NULL); \
+                    INSERT INTO leasehold_schema VALUES (0)";
+                self.batch(make).map_err(failed)?;
+                MIGRATIONS
+            }
+        };
+        for step in steps {
+            self.batch(&schema::for_postgres(step)).map_err(failed)?;
+        }
+        let known = MIGRATIONS.len() as u64;
+        self.execute("UPDATE leasehold_schema SET version = ?1", &[known.into()]).map_err(failed)?;
+        Ok(())
+    }
+
+    /// The steps the database lacks; none when it holds nothing yet.
+    fn missing(&mut self) -> Result<Option<&'static [&'static str]>, StoreError> {
+        let failed = |error: SqlError| error.doing("reading its version");
         let tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema()";
         let versioned = format!("{tables} AND table_name = 'leasehold_schema'");
         let mut count = |sql: &str| -> Result<i64, SqlError> {
             self.query(sql, &[])?.pop().map_or(Ok(0), |mut row| row.int())
         };
         if count(&versioned).map_err(failed)? == 0 {
-            if count(tables).map_err(failed)? > 0 {
-                return Err(StoreError::Foreign { what: "the database (or its schema)".into() });
-            }
-            self.batch("CREATE TABLE leasehold_schema (version BIGINT NOT NULL)").map_err(failed)?;
-            self.execute("INSERT INTO leasehold_schema VALUES (?1)", &[Value::Int(0)]).map_err(failed)?;
+            return match count(tables).map_err(failed)? {
+                0 => Ok(None),
+                _ => Err(StoreError::Foreign { what: "the database (or its schema)".into() }),
+            };
         }
         let rows = self.query("SELECT version FROM leasehold_schema", &[]).map_err(failed)?;
         let version = rows.into_iter().next().map_or(Ok(0), |mut row| row.number()).map_err(failed)?;
         let found = usize::try_from(version).unwrap_or(usize::MAX);
         let newer = || StoreError::Newer { what: "the database".into(), found, known: MIGRATIONS.len() };
-        for step in MIGRATIONS.get(found..).ok_or_else(newer)? {
-            self.batch(&schema::for_postgres(step)).map_err(failed)?;
-        }
-        let known = MIGRATIONS.len() as u64;
-        self.execute("UPDATE leasehold_schema SET version = ?1", &[known.into()]).map_err(failed)?;
-        Ok(())
+        MIGRATIONS.get(found..).map(Some).ok_or_else(newer)
     }
 
     fn client(&mut self) -> Result<&mut Client, SqlError> {

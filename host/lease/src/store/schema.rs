@@ -87,14 +87,11 @@ pub(super) const MIGRATIONS: &[&str] = &["
     CREATE INDEX leases_by_age ON leases (created_ms, id);
     CREATE INDEX leases_unfinished ON leases (created_ms, id)
         WHERE state IN ('acquiring', 'resuming', 'releasing', 'pending_cleanup');
-    CREATE INDEX leases_due ON leases (due_ms, id)
-        WHERE state IN ('acquiring', 'resuming', 'releasing', 'pending_cleanup');
     CREATE INDEX leases_ending ON leases (ends_ms) WHERE state = 'active';
     CREATE INDEX leases_expiring ON leases (expires_at_ms) WHERE state = 'retained';
     CREATE INDEX leases_by_owner ON leases (owner) WHERE owner IS NOT NULL;
     CREATE INDEX leases_by_run ON leases (run) WHERE run IS NOT NULL;
     CREATE INDEX leases_by_scope ON leases (environment, workspace) WHERE workspace IS NOT NULL;
-    CREATE INDEX leases_by_digest ON leases (digest);
     -- One allocation is one lease's, whoever asks at the same moment.
     CREATE UNIQUE INDEX leases_by_allocation ON leases (provider, environment, provider_lease_id)
         WHERE provider_lease_id IS NOT NULL AND state IN
