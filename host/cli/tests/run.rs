@@ -3,62 +3,10 @@
 
 mod common;
 
-use common::Place;
+use common::sandbox::{alive, leasehold, nothing_left, place, ran, waiting};
 use std::fs;
 use std::io::Write as _;
-use std::process::{Child, Command, Stdio};
-
-/// The binary in this place, ready for more arguments.
-fn leasehold(place: &Place, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
-    command.args(arguments).current_dir(place.path().join("project")).env("XDG_CACHE_HOME", place.cache());
-    command.env("XDG_STATE_HOME", place.path().join("state")).stdin(Stdio::null());
-    command
-}
-
-/// Runs it; exit code, standard output and standard error.
-fn ran(place: &Place, arguments: &[&str]) -> (i32, String, String) {
-    let output = leasehold(place, arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
-fn place() -> Place {
-    let place = Place::new();
-    fs::create_dir(place.path().join("project")).unwrap();
-    place
-}
-
-/// Nothing of any lease is left: no jail, and no process that carries the mark.
-fn nothing_left(place: &Place, mark: &str) {
-    let jails = place.path().join("state/leasehold/jails");
-    assert_eq!(fs::read_dir(jails).unwrap().count(), 0, "a jail is left");
-    assert!(!alive(mark), "a process is left");
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    assert!(!mounts.contains(place.path().to_str().unwrap()), "a mount is left");
-}
-
-/// Whether a process outside of this test has this argument.
-fn alive(mark: &str) -> bool {
-    fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| fs::read(entry.unwrap().path().join("cmdline")).ok())
-        .any(|line| line.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes()))
-}
-
-/// Starts a command that says so and then waits, and gives it back once it waits.
-fn waiting(place: &Place, seconds: &str) -> Child {
-    let script = format!("echo ready; exec sleep {seconds}");
-    let mut child = leasehold(place, &["run", "--no-sync", "--", "sh", "-c", &script])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let output = child.stdout.take().unwrap();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
-    assert_eq!(line, "ready\n");
-    child
-}
+use std::process::{Command, Stdio};
 
 #[test]
 fn the_folder_goes_in_the_command_runs_and_what_it_changed_comes_back() {
@@ -175,6 +123,8 @@ fn work_that_cannot_be_brought_back_is_kept_in_an_archive() {
     let archive = after.split(".tar").next().unwrap().to_owned() + ".tar";
     let listed = Command::new("tar").args(["-xOf", &archive, "./file"]).output().unwrap();
     assert_eq!(listed.stdout, b"after\n");
+    // Kept for whoever runs it, and not a leftover.
+    fs::remove_file(archive).unwrap();
     nothing_left(&place, "no such mark");
 }
 

@@ -226,6 +226,11 @@ impl Error {
         self.has_code("program_not_executable")
     }
 
+    /// Whether the sandbox reached one of its bounds (memory, processes, disk), which ended what ran in it.
+    pub fn is_bound_reached(&self) -> bool {
+        self.has_code("limit")
+    }
+
     fn has_code(&self, wanted: &str) -> bool {
         matches!(self, Error::Provider(Fault::Failed { code, .. }) if code == wanted)
     }

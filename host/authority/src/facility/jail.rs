@@ -1,7 +1,7 @@
 //! `leasehold:host/jail` over [`crate::jail`].
 
 use super::pump::{Broken, CHUNK, from_guest, reader, to_guest};
-use crate::jail::{self, Isolation, Jails, Moved};
+use crate::jail::{self, Isolation, Jails, Limit, LimitHit, Moved};
 use bytes::Bytes;
 use leasehold_engine::Facility;
 use leasehold_engine::bindings::imports::jail::{
@@ -160,7 +160,11 @@ impl Host for View<'_> {
         let facility = self.facility()?;
         let (of_jail, to_guest) = duplex(CHUNK);
         let sink = self.table.delete(into)?;
-        let archive = facility.jails.archive(&name, &source_path, &exclude, follow_symlinks, to_guest);
+        let archive = async {
+            // What a command made before a bound ended it is work like any other.
+            facility.jails.revive(&name, &facility.isolation).await?;
+            facility.jails.archive(&name, &source_path, &exclude, follow_symlinks, to_guest).await
+        };
         fetched(sink, of_jail, archive).await
     }
 
@@ -243,6 +247,10 @@ fn told(error: jail::JailError) -> JailError {
         jail::JailError::Unsupported { .. } => JailError::Unsupported(error.to_string()),
         jail::JailError::NotFound { .. } => JailError::NotFound(error.to_string()),
         jail::JailError::NotExecutable { .. } => JailError::NotExecutable(error.to_string()),
+        // The command was never started, for it is too large or one too many.
+        jail::JailError::Limit(LimitHit { which: Limit::Arguments | Limit::Commands, .. }) => {
+            JailError::NotExecutable(error.to_string())
+        }
         jail::JailError::Limit(_) => JailError::Limit(error.to_string()),
         _ => JailError::Failed(error.to_string()),
     }

@@ -43,7 +43,7 @@ impl Bounds {
             memory_bytes: Some(machine.memory / 4 * 3),
             processes: Some((PROCESSES_A_CPU * machine.cpus).min(machine.processes / 2)),
             cpu_millis: None,
-            disk_bytes: Some(machine.disk / 2),
+            disk_bytes: Some(machine.used + machine.disk / 2),
         }
     }
 
@@ -54,7 +54,7 @@ impl Bounds {
             memory_bytes: Some(machine.memory / 16 * 15),
             processes: Some((MOST_PROCESSES_A_CPU * machine.cpus).min(machine.processes / 16 * 15)),
             cpu_millis: None,
-            disk_bytes: Some(machine.disk / 16 * 15),
+            disk_bytes: Some(machine.used + machine.disk / 16 * 15),
         }
     }
 
@@ -139,7 +139,8 @@ pub enum Enforcement {
 mod tests {
     use super::*;
 
-    const MACHINE: Machine = Machine { memory: 16 << 30, processes: 100_000, cpus: 4, disk: 100 << 30 };
+    const MACHINE: Machine =
+        Machine { memory: 16 << 30, processes: 100_000, cpus: 4, disk: 100 << 30, used: 0 };
 
     fn fitted(asked: Bounds, ceilings: Bounds) -> Result<Bounds, JailError> {
         asked.fitted(Bounds::usual(&MACHINE), ceilings.or(Bounds::most(&MACHINE)))
@@ -173,6 +174,13 @@ mod tests {
             let error = fitted(asked, ceilings).unwrap_err();
             assert!(matches!(error, JailError::Bound { .. }), "{error}");
         }
+    }
+
+    #[test]
+    fn a_jail_that_is_started_again_may_keep_what_it_has() {
+        let nearly_full = Machine { disk: 2 << 30, used: 80 << 30, ..MACHINE };
+        let usual = Bounds::default().fitted(Bounds::usual(&nearly_full), Bounds::most(&nearly_full));
+        assert_eq!(usual.unwrap().disk_bytes, Some(81 << 30));
     }
 
     #[test]

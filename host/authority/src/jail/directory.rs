@@ -90,9 +90,7 @@ impl Root {
 
     /// The bounds of a jail that asks for these, new or started again.
     pub(super) fn fitted(&self, name: &str, asked: Bounds, ceilings: Bounds) -> Result<Bounds, JailError> {
-        let mut machine = Machine::look(&self.0)?;
-        // One that is started again already has a part of the disk.
-        machine.disk = machine.disk.saturating_add(usage::disk(&files_of(&self.path(name)))?);
+        let machine = Machine::look(&self.0, usage::disk(&files_of(&self.path(name)))?)?;
         asked.fitted(Bounds::usual(&machine), ceilings.or(Bounds::most(&machine)))
     }
 

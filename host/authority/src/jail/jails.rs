@@ -100,6 +100,16 @@ impl Jails {
         .await
     }
 
+    /// Starts a jail that one of its bounds ended once more, so that its files can be read by its own programs.
+    /// The disk it has filled is not counted against it this time. Any other jail is left as it is.
+    pub async fn revive(&self, name: &str, isolation: &Isolation) -> Result<(), JailError> {
+        let ended = self.running_here(name).await.filter(|running| running.limit().is_some());
+        let Some(ended) = ended else { return Ok(()) };
+        let bounds = Bounds { disk_bytes: None, ..ended.bounds };
+        drop(ended);
+        self.create(name, bounds, isolation).await.map(drop)
+    }
+
     /// Looks a jail up, whichever process runs it; none when there is none of that name.
     pub async fn find(&self, name: &str) -> Result<Option<Standing>, JailError> {
         check_name(name)?;

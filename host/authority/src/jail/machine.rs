@@ -14,17 +14,19 @@ pub(super) struct Machine {
     pub(super) cpus: u32,
     /// Bytes free where jails are kept.
     pub(super) disk: u64,
+    /// Bytes there that the jail already has.
+    pub(super) used: u64,
 }
 
 impl Machine {
-    /// Looks at the machine, with jails kept in `root`.
-    pub(super) fn look(root: &Path) -> Result<Machine, JailError> {
+    /// Looks at the machine, with jails kept in `root`, for one whose files take `used` bytes.
+    pub(super) fn look(root: &Path, used: u64) -> Result<Machine, JailError> {
         let space =
             rustix::fs::statvfs(root).map_err(|errno| io_at("look at the disk of", root)(errno.into()))?;
         let cpus =
             std::thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(1));
         let disk = space.f_bavail * space.f_frsize;
-        Ok(Machine { memory: memory(), processes: processes(), cpus, disk })
+        Ok(Machine { memory: memory(), processes: processes(), cpus, disk, used })
     }
 }
 

@@ -2,15 +2,15 @@
 
 use super::id;
 use crate::host::{Host, complete};
+use crate::run::cancel::Cancel;
 use crate::run::ending::{self, Ending};
-use crate::run::{cancel_on_signal, duration, streams, text, variable};
+use crate::run::{duration, streams, text, variable};
 use clap::Args;
 use leasehold::{Command, LeaseId};
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// Runs a command in a lease
 ///
@@ -50,14 +50,12 @@ impl Exec {
         let argv = self.command.iter().map(text).collect::<anyhow::Result<Vec<_>>>()?;
         let runtime = host.open().await?;
         let session = runtime.session(&self.id).await?;
-        let cancel = CancellationToken::new();
-        let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+        let cancel = Cancel::on_signals()?;
         let command = Command { argv, cwd: self.cwd, env: self.env, timeout: self.timeout };
         let (streams, output) = streams::ours();
-        let executed = session.execute(command, streams, cancel).await;
+        let executed = session.execute(command, streams, cancel.token.clone()).await;
         output.finished().await;
         runtime.idle().await;
-        signals.abort();
-        ending::of(executed)
+        ending::of(executed, &cancel)
     }
 }

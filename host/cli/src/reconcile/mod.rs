@@ -3,14 +3,13 @@
 mod report;
 
 use crate::host::{Format, Host, complete};
-use crate::run::{cancel_on_signal, duration};
+use crate::run::{cancel::Cancel, duration};
 use crate::table::print;
 use clap::Args;
 use leasehold::{Leasehold, Report};
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// Ends the leases and jails that processes which died have left
 ///
@@ -48,8 +47,7 @@ impl Reconcile {
     }
 
     async fn watch(&self, runtime: &Leasehold) -> anyhow::Result<ExitCode> {
-        let end = CancellationToken::new();
-        let signals = tokio::spawn(cancel_on_signal(end.clone()));
+        let end = Cancel::on_signals()?;
         loop {
             // What is under way is finished; only the pause is cut short.
             match runtime.reconcile().await {
@@ -61,11 +59,10 @@ impl Reconcile {
             }
             tokio::select! {
                 () = tokio::time::sleep(self.every) => {}
-                () = end.cancelled() => break,
+                () = end.token.cancelled() => break,
             }
         }
         runtime.idle().await;
-        signals.abort();
         Ok(ExitCode::SUCCESS)
     }
 

@@ -1,5 +1,6 @@
 //! `leasehold run`: one command in a sandbox, with the folder it is about.
 
+pub(crate) mod cancel;
 pub(crate) mod ending;
 mod folder;
 mod rescue;
@@ -8,6 +9,7 @@ pub(crate) mod streams;
 use crate::home;
 use crate::host::{Host, complete};
 use anyhow::Context;
+use cancel::Cancel;
 use clap::Args;
 use ending::Ending;
 use leasehold::contract::text::plain;
@@ -17,15 +19,30 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
+
+/// What `run --help` says of exit codes; scripts depend on them.
+const EXIT_CODES: &str = "\
+Exit codes:
+  the command's own, and
+  124  --timeout was over
+  125  Leasehold itself failed; the message says what to do
+  126  the program cannot be executed
+  127  the program is not there
+  128+N  signal N ended the command (137 also: a bound of the sandbox ended it),
+         or this process was told to end by it (130 after Ctrl-C)";
 
 /// Runs a command in a sandbox and brings what it changed back
 ///
 /// Leases a sandbox, takes the current folder in (without heavy directories and what .gitignore names),
 /// runs the command in it with its output as it comes, brings changed files back, and lets the sandbox go.
-/// The exit code is the command's; 124 after a timeout, 127 when the program is not there, 126 when it
-/// cannot be executed, 128 plus the signal when a signal ended it, 125 when Leasehold itself failed.
+/// Standard input is passed through unless it is a terminal; standard output and error stay apart and come as
+/// they are written. Nothing else is said unless something went wrong.
+///
+/// The sandbox has no network, sees of this machine only its programs and libraries, and is bounded: three
+/// quarters of the memory, 256 processes a processor, half of the free disk. An environment of leasehold.toml
+/// sets other bounds (memoryBytes, processes, cpuMillis, diskBytes).
 #[derive(Args)]
+#[command(after_help = EXIT_CODES, after_long_help = EXIT_CODES)]
 pub(crate) struct Run {
     /// Provider to lease from.
     #[arg(long, value_name = "NAME", default_value = leasehold::LOCAL_PROVIDER, conflicts_with = "environment")]
@@ -68,6 +85,7 @@ impl Run {
     }
 
     async fn lease_and_run(self) -> anyhow::Result<Ending> {
+        let cancel = Cancel::on_signals()?;
         let folder = folder::choose(self.sync.clone(), self.no_sync)?;
         let argv = self.command.iter().map(text).collect::<anyhow::Result<Vec<_>>>()?;
         let isolation = self.without.iter().try_fold(Isolation::default(), |all, layer| all.waive(*layer))?;
@@ -82,24 +100,24 @@ impl Run {
             None => Environment::of(&self.provider),
         };
 
-        let cancel = CancellationToken::new();
-        let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
         let acquiring = environment.acquire(&runtime, For::default());
         let session = tokio::select! {
             session = acquiring => session?,
-            () = cancel.cancelled() => {
+            () = cancel.token.cancelled() => {
                 runtime.idle().await;
-                return Ok(Ending::Cancelled);
+                return Ok(cancel.ending());
             }
         };
         let command = Command { argv, cwd: None, env: self.env, timeout: self.timeout };
         let ended = in_session(&session, command, folder, &cancel).await;
         let released = session.release().await;
         runtime.idle().await;
-        signals.abort();
         let ending = ended?;
         released
             .context("the command ended, and its sandbox could not be let go; type `leasehold reconcile`")?;
+        // Closing the store would write its log back and wait for the disk twice. The process ends now, and
+        // whoever opens the store next finds all of it in the log.
+        std::mem::forget(runtime);
         Ok(ending)
     }
 }
@@ -108,7 +126,7 @@ async fn in_session(
     session: &Session,
     command: Command,
     folder: Option<folder::Folder>,
-    cancel: &CancellationToken,
+    cancel: &Cancel,
 ) -> anyhow::Result<Ending> {
     let synced = match folder {
         None => None,
@@ -116,13 +134,13 @@ async fn in_session(
             synced = session.sync_in(&folder.path, folder.options()) => {
                 synced.with_context(|| format!("taking {} in", folder.path.display()))?
             }
-            () = cancel.cancelled() => return Ok(Ending::Cancelled),
+            () = cancel.token.cancelled() => return Ok(cancel.ending()),
         }),
     };
     let (streams, output) = streams::ours();
-    let executed = session.execute(command, streams, cancel.clone()).await;
+    let executed = session.execute(command, streams, cancel.token.clone()).await;
     output.finished().await;
-    let ending = ending::of(executed)?;
+    let ending = ending::of(executed, cancel)?;
     if let Some(synced) = synced {
         match session.sync_out(synced).await {
             Ok(report) => tell(&report),
@@ -166,21 +184,6 @@ fn tell(report: &MergeReport) {
 
 /// Paths that were left out and are named; a build leaves thousands.
 const LEFT_OUT_SHOWN: usize = 5;
-
-pub(crate) async fn cancel_on_signal(cancel: CancellationToken) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-    else {
-        return;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
-    cancel.cancel();
-}
 
 pub(crate) fn text(argument: &OsString) -> anyhow::Result<String> {
     let text = argument.to_str().map(str::to_owned);

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![allow(dead_code, reason = "each file of tests uses what it needs")]
 
+pub(crate) mod sandbox;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;

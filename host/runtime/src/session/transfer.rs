@@ -40,7 +40,14 @@ impl Session {
         self.needs(&[Method::SyncIn, Method::SyncOut])?;
         let folder = folder.to_owned();
         let walked = folder.clone();
-        let tree = tokio::task::spawn_blocking(move || Tree::walk(&walked, options)).await;
+        let tree = tokio::task::spawn_blocking(move || {
+            // What a host that died on its way back has left; the folder can be used without that.
+            if let Err(error) = leasehold_sync::sweep(&walked) {
+                tracing::warn!(folder = %walked.display(), %error, "leftovers of a transfer were not removed");
+            }
+            Tree::walk(&walked, options)
+        })
+        .await;
         let (archive, summary) = outgoing(tree.map_err(|_| Error::CutOff { doing: "listing the folder" })??);
         let mapping = Inbound {
             target_path: WORKSPACE.into(),
