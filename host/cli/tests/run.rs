@@ -57,7 +57,7 @@ fn what_fails_before_the_command_has_one_clear_message_and_code_125() {
         ),
         (
             &["run", "--sync", "missing", "--", "true"],
-            "leasehold: cannot use the folder missing: No such file or directory (os error 2)\n",
+            "leasehold: give --sync a folder that is there; cannot use the folder missing: No such file or directory (os error 2)\n",
         ),
     ] {
         let (code, stdout, stderr) = ran(&place, arguments);

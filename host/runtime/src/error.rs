@@ -76,7 +76,7 @@ pub enum Error {
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// No environment has this name.
-    #[error("there is no environment `{name}` (there are: {}); type `leasehold env add {name} --provider PROVIDER`, or write it into leasehold.toml", names(.known))]
+    #[error("there is no environment `{}` (there are: {}); type `leasehold env add {} --provider PROVIDER`, or write it into leasehold.toml", .name.escape_debug(), names(.known), .name.escape_debug())]
     UnknownEnvironment {
         /// The name asked for.
         name: String,

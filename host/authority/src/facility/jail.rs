@@ -93,11 +93,16 @@ impl Host for View<'_> {
         let command = jail::Command { argv, cwd, env, timeout: timeout_ms.map(Duration::from_millis) };
 
         let (to_command, of_input) = reader();
-        let (of_output, to_output) = duplex(CHUNK);
-        let (of_error, to_error) = duplex(CHUNK);
+        let (mut of_output, to_output) = duplex(CHUNK);
+        let (mut of_error, to_error) = duplex(CHUNK);
         let run = facility.jails.run(&name, &command, of_input, to_output, to_error);
         // The command's end ends the call; input that is still open then has nobody to read it.
-        let outward = async { tokio::join!(run, to_guest(of_output, output), to_guest(of_error, error)) };
+        // Output nobody takes any more is a closed pipe to the command.
+        let outward = async {
+            tokio::join!(run, async move { to_guest(&mut of_output, output).await }, async move {
+                to_guest(&mut of_error, error).await
+            },)
+        };
         let inward = from_guest(input, to_command);
         let (exit, output, error) = beside(outward, inward).await?;
         for moved in [output, error] {
@@ -218,14 +223,20 @@ async fn placed(
 
 async fn fetched(
     mut sink: Sink,
-    of_jail: DuplexStream,
+    mut of_jail: DuplexStream,
     fetch: impl Future<Output = Result<Moved, jail::JailError>>,
 ) -> wasmtime::Result<Result<(u64, u64), JailError>> {
     let stream = match sink.0.tar().await {
         Ok(stream) => stream,
         Err(error) => return Ok(Err(JailError::Transfer(error))),
     };
-    let (moved, taken) = tokio::join!(fetch, to_guest(of_jail, stream));
+    let taking = async {
+        let taken = to_guest(&mut of_jail, stream).await;
+        // Whoever closed it early has a reason of his own; the transfer must not fail before that is told.
+        let _ = tokio::io::copy(&mut of_jail, &mut tokio::io::sink()).await;
+        taken
+    };
+    let (moved, taken) = tokio::join!(fetch, taking);
     match taken {
         Err(Broken::Trap(error)) => return Err(error),
         Err(Broken::Io(error)) => {

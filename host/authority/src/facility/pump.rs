@@ -47,24 +47,23 @@ pub(super) async fn from_guest(
     }
 }
 
-/// Moves everything to a guest's stream. What comes after the guest's side has closed is thrown away, so
-/// that the writer is not held up.
+/// Moves everything to a guest's stream. When the guest's side closes, so does the other, and whoever writes
+/// learns of it as from a pipe.
 pub(super) async fn to_guest(
-    mut from: impl AsyncRead + Unpin,
+    from: &mut (impl AsyncRead + Unpin),
     mut stream: DynOutputStream,
 ) -> Result<(), Broken> {
-    let mut open = true;
     let mut buffer = vec![0; CHUNK];
     loop {
         let read = from.read(&mut buffer).await.map_err(Broken::Io)?;
         if read == 0 {
-            return if open { flushed(stream).await } else { Ok(()) };
+            return flushed(stream).await;
         }
         let mut rest = &buffer[..read];
-        while open && !rest.is_empty() {
+        while !rest.is_empty() {
             match write_some(&mut stream, rest).await {
                 Ok(written) => rest = &rest[written..],
-                Err(StreamError::Closed) => open = false,
+                Err(StreamError::Closed) => return Ok(()),
                 Err(error) => return Err(of_stream(error)),
             }
         }

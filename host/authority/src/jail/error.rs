@@ -89,13 +89,13 @@ pub enum JailError {
         left: u64,
     },
     /// The program is not there.
-    #[error("`{program}` was not found in the jail")]
+    #[error("`{}` was not found in the sandbox", program.escape_debug())]
     NotFound {
         /// The program, as it was asked for.
         program: String,
     },
     /// The program is there and cannot be executed.
-    #[error("`{program}` cannot be executed in the jail: {source}")]
+    #[error("`{}` cannot be executed in the sandbox: {source}", program.escape_debug())]
     NotExecutable {
         /// The program, as it was asked for.
         program: String,
@@ -103,7 +103,7 @@ pub enum JailError {
         source: io::Error,
     },
     /// The working directory cannot be entered.
-    #[error("the working directory {path} cannot be entered in the jail: {source}")]
+    #[error("the working directory {} cannot be entered in the sandbox: {source}", path.escape_debug())]
     WorkingDirectory {
         /// The directory.
         path: String,
@@ -169,7 +169,7 @@ pub enum JailError {
 
 /// A limit that was hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("limit `{which}` hit: {at} of {allowed} {}", which.unit())]
+#[error("limit `{which}` hit: {at} of {allowed} {}{}", which.unit(), which.advice())]
 pub struct LimitHit {
     /// The limit.
     pub which: Limit,
@@ -207,6 +207,15 @@ impl Limit {
             Limit::Depth => "depth",
             Limit::Commands => "commands",
             Limit::Arguments => "arguments",
+        }
+    }
+
+    /// What to do about it, where it is not plain.
+    const fn advice(self) -> &'static str {
+        match self {
+            Limit::Arguments => "; pass what is large in a file or on standard input",
+            Limit::Commands => "; wait for one of them to end",
+            Limit::Memory | Limit::Processes | Limit::Disk | Limit::Depth => "",
         }
     }
 

@@ -144,6 +144,14 @@ fn failure(running: &Running, command: &Command, at: u32, errno: i32) -> JailErr
         (Stage::EXEC, libc::ENOENT | libc::ENOTDIR) => JailError::NotFound { program },
         (Stage::EXEC, libc::E2BIG) => {
             let bytes = |text: &String| text.len() as u64 + 1;
+            let one = command
+                .argv
+                .iter()
+                .map(bytes)
+                .chain(command.env.iter().map(|(name, value)| bytes(name) + bytes(value)));
+            if let Some(at) = one.max().filter(|at| *at > ONE_ARGUMENT) {
+                return LimitHit { which: Limit::Arguments, allowed: ONE_ARGUMENT, at }.into();
+            }
             let at = command.argv.iter().map(bytes).sum::<u64>()
                 + command.env.iter().map(|(name, value)| bytes(name) + bytes(value)).sum::<u64>();
             LimitHit { which: Limit::Arguments, allowed: argument_space(), at }.into()
@@ -164,8 +172,10 @@ fn failure(running: &Running, command: &Command, at: u32, errno: i32) -> JailErr
     }
 }
 
+/// Bytes the kernel takes as one argument or variable.
+const ONE_ARGUMENT: u64 = 128 << 10;
+
 /// Bytes the kernel gives to arguments and environment together: a quarter of the stack, 6 MiB at most.
-/// (One argument alone may have 128 KiB.)
 fn argument_space() -> u64 {
     const MOST: u64 = 6 << 20;
     let stack = rustix::process::getrlimit(rustix::process::Resource::Stack).current;

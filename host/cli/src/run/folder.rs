@@ -2,7 +2,11 @@
 
 use anyhow::Context;
 use leasehold::WalkOptions;
+use leasehold::contract::text::plain;
 use std::path::{Path, PathBuf};
+
+/// Bytes of a path that a message shows.
+const SHOWN: usize = 1_000;
 
 /// A folder to take in.
 pub(super) struct Folder {
@@ -28,9 +32,11 @@ pub(super) fn choose(named: Option<PathBuf>, none: bool) -> anyhow::Result<Optio
         return Ok(None);
     }
     let real = |path: &Path| {
-        let real =
-            path.canonicalize().with_context(|| format!("cannot use the folder {}", path.display()))?;
-        anyhow::ensure!(real.is_dir(), "{} is no folder; --sync takes one", path.display());
+        let shown = plain(&path.to_string_lossy(), SHOWN);
+        let real = path
+            .canonicalize()
+            .with_context(|| format!("give --sync a folder that is there; cannot use the folder {shown}"))?;
+        anyhow::ensure!(real.is_dir(), "{shown} is no folder; --sync takes one");
         Ok(real)
     };
     if let Some(path) = named {

@@ -52,6 +52,7 @@ pub(crate) fn waiting(place: &Place, mark: &str) -> Child {
     let script = "echo ready; while :; do sleep 1; done";
     let mut child = leasehold(place, &["run", "--no-sync", "--", "sh", "-c", script, mark])
         .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut line = String::new();

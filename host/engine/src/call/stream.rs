@@ -48,8 +48,8 @@ impl Output {
         Output { kept: Arc::new(Mutex::new(Kept::new(kept, limits.get(Limit::Output)))), live: None }
     }
 
-    /// Also sends every piece on as it comes. A full channel makes the guest wait; a closed one is as if
-    /// nobody listened.
+    /// Also sends every piece on as it comes. A full channel makes the guest wait; a closed one closes the
+    /// stream, as a pipe whose reader went away.
     pub fn with_live(mut self, live: mpsc::Sender<Bytes>) -> Self {
         self.live = Some(live);
         self
@@ -88,7 +88,7 @@ impl Output {
     }
 
     fn through(self, filter: Option<Box<dyn Filter>>) -> DynOutputStream {
-        Box::new(Writer { kept: self.kept, live: self.live, permit: None, filter })
+        Box::new(Writer { kept: self.kept, live: self.live, permit: None, gone: false, filter })
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -131,6 +131,8 @@ struct Writer {
     live: Option<mpsc::Sender<Bytes>>,
     /// A place in the channel, taken before the guest may write.
     permit: Option<mpsc::OwnedPermit<Bytes>>,
+    /// Nobody receives any more.
+    gone: bool,
     /// Takes out what must not leave.
     filter: Option<Box<dyn Filter>>,
 }
@@ -167,10 +169,10 @@ impl Drop for Writer {
 #[async_trait]
 impl Pollable for Writer {
     async fn ready(&mut self) {
-        if let (None, Some(live)) = (&self.permit, &self.live) {
+        if let (None, Some(live), false) = (&self.permit, &self.live, self.gone) {
             match live.clone().reserve_owned().await {
                 Ok(permit) => self.permit = Some(permit),
-                Err(_) => self.live = None,
+                Err(_) => self.gone = true,
             }
         }
     }
@@ -193,14 +195,14 @@ impl OutputStream for Writer {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        if let (None, Some(live)) = (&self.permit, &self.live) {
+        if let (None, Some(live), false) = (&self.permit, &self.live, self.gone) {
             match live.clone().try_reserve_owned() {
                 Ok(permit) => self.permit = Some(permit),
                 Err(mpsc::error::TrySendError::Full(_)) => return Ok(0),
-                Err(mpsc::error::TrySendError::Closed(_)) => self.live = None,
+                Err(mpsc::error::TrySendError::Closed(_)) => self.gone = true,
             }
         }
-        Ok(CHUNK)
+        if self.gone { Err(StreamError::Closed) } else { Ok(CHUNK) }
     }
 }
 
@@ -251,7 +253,7 @@ impl StdoutStream for Said {
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(Writer { kept: self.0.clone(), live: None, permit: None, filter: None })
+        Box::new(Writer { kept: self.0.clone(), live: None, permit: None, gone: false, filter: None })
     }
 }
 
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_channel_makes_the_writer_wait_and_a_closed_one_does_not() {
+    async fn a_full_channel_makes_the_writer_wait_and_a_closed_one_closes_the_stream() {
         let (sender, mut receiver) = mpsc::channel(1);
         let mut writer = Output::new(&Limits::default()).with_live(sender).writer(None);
         assert_eq!(writer.check_write().unwrap(), CHUNK);
@@ -325,6 +327,7 @@ mod tests {
         assert_eq!(writer.check_write().unwrap(), CHUNK);
         drop(receiver);
         writer.write(Bytes::from_static(b"b")).unwrap();
-        assert_eq!(writer.check_write().unwrap(), CHUNK);
+        writer.ready().await;
+        assert!(matches!(writer.check_write(), Err(StreamError::Closed)));
     }
 }

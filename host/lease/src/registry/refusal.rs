@@ -8,7 +8,7 @@ use crate::StoreError;
 #[non_exhaustive]
 pub enum Refusal {
     /// Nobody declares the driver as a sandbox provider.
-    #[error("there is no provider `{driver}`; installed: {}. Type `leasehold provider install PATH` to add one", listed(.known))]
+    #[error("there is no provider `{}`; installed: {}. Type `leasehold provider install PATH` to add one", .driver.escape_debug(), listed(.known))]
     NotInstalled {
         /// The driver asked for.
         driver: String,

@@ -39,6 +39,19 @@ impl Installed {
         self.provider.inspection().verification().has(method)
     }
 
+    /// The same for a call whose arguments and variables have this many bytes: they reach a sandbox through the
+    /// provider, which passes them on in one piece. The sandbox has a limit of its own and says so more
+    /// clearly.
+    pub(crate) fn with_arguments(&self, bytes: u64) -> Installed {
+        let mut larger = self.clone();
+        let space = larger.limits.get(Limit::Returned).saturating_add(bytes);
+        let ceiling = Limit::Returned.info().ceiling;
+        if let Ok(limits) = larger.limits.clone().with(Limit::Returned, space.min(ceiling)) {
+            larger.limits = limits;
+        }
+        larger
+    }
+
     /// Calls a method within this time.
     pub(crate) async fn call<H: Hook>(
         &self,

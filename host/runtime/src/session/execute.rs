@@ -33,7 +33,8 @@ pub struct Command {
 pub struct Streams {
     /// What it reads.
     pub input: Box<dyn AsyncRead + Send + Unpin>,
-    /// Takes its standard output as it comes. A full channel makes the command wait.
+    /// Takes its standard output as it comes. A full channel makes the command wait; a receiver that is dropped
+    /// is a pipe that closes, which ends most commands. Who wants none of the output reads on and drops it.
     pub output: mpsc::Sender<Bytes>,
     /// Takes its standard error as it comes.
     pub error: mpsc::Sender<Bytes>,
@@ -62,6 +63,9 @@ impl Session {
             return Err(Error::VariableName { name: name.clone() });
         }
         let timeout = timeout.unwrap_or(BACKSTOP);
+        let bytes = |text: &String| text.len() as u64;
+        let variables = env.iter().map(|(name, value)| bytes(name) + bytes(value));
+        let arguments: u64 = argv.iter().map(bytes).chain(variables).sum();
         let request = ExecuteRequest {
             lease: self.allocation()?,
             argv,
@@ -71,7 +75,8 @@ impl Session {
             // Without a session that stays, every command is one by itself.
             bypass_session: !self.capabilities().has(Capability::PersistentProcessSessions),
         };
-        let limits = &self.provider.limits;
+        let provider = self.provider.with_arguments(arguments);
+        let limits = &provider.limits;
         let hook = Execute {
             request,
             input: Box::new(AsyncReadStream::new(streams.input)),
@@ -79,7 +84,7 @@ impl Session {
             standard_error: Output::new(limits).with_live(streams.error),
         };
         self.may_hold_work().await?;
-        let finished = self.call(Method::Execute, Some(timeout), hook, cancel).await?;
+        let finished = self.call_with(&provider, Method::Execute, Some(timeout), hook, cancel).await?;
         let result = finished.answer?.map_err(convert::fault)?;
         self.record(&ended(&result.exit), &finished.bill).await;
         Ok((result.exit, finished.bill))

@@ -144,6 +144,17 @@ impl Session {
         hook: H,
         cancel: CancellationToken,
     ) -> Result<Finished<H::Answer>, Error> {
+        self.call_with(&self.provider, method, requested, hook, cancel).await
+    }
+
+    async fn call_with<H: Hook>(
+        &self,
+        provider: &Installed,
+        method: Method,
+        requested: Option<Duration>,
+        hook: H,
+        cancel: CancellationToken,
+    ) -> Result<Finished<H::Answer>, Error> {
         let request = BudgetRequest {
             requested_ms: requested.map(|time| time.as_secs_f64() * 1e3),
             config: &self.config,
@@ -161,7 +172,7 @@ impl Session {
             remaining_ms: 0,
             trace_parent: None,
         };
-        let call = self.provider.call(hook, context, time, cancel);
+        let call = provider.call(hook, context, time, cancel);
         Ok(self.leases.in_use(&self.lease, call).await?)
     }
 

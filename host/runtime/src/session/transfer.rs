@@ -9,8 +9,8 @@ use leasehold_engine::bindings::port::{Sink, Source};
 use leasehold_engine::bindings::sync_types::{MappingKind, OperationResult};
 use leasehold_engine::hook::{Inbound, InboundOperation, Outbound, OutboundOperation, SyncIn, SyncOut};
 use leasehold_sync::{
-    Baseline, HEAVY, Limits as SyncLimits, Manifest, MergeReport, Rules, Tree, WalkOptions, incoming, merge,
-    outgoing,
+    Baseline, HEAVY, Limits as SyncLimits, Manifest, MergeReport, ReceiveError, Rules, Tree, WalkOptions,
+    incoming, merge, outgoing,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,10 +41,8 @@ impl Session {
         let folder = folder.to_owned();
         let walked = folder.clone();
         let tree = tokio::task::spawn_blocking(move || {
-            // What a host that died on its way back has left; the folder can be used without that.
-            if let Err(error) = leasehold_sync::sweep(&walked) {
-                tracing::warn!(folder = %walked.display(), %error, "leftovers of a transfer were not removed");
-            }
+            // What a host that died on its way back has left. A folder that cannot be read is told by the walk.
+            let _ = leasehold_sync::sweep(&walked);
             Tree::walk(&walked, options)
         })
         .await;
@@ -111,6 +109,11 @@ impl Session {
         let receive = incoming(of_guest, folder, limits, Some(baseline.clone()));
         let (call, received) = tokio::join!(call, receive);
         let call = call?;
+        // What the host itself refused or could not write is the reason for all that failed after it.
+        let received = match received {
+            Err(error @ (ReceiveError::Stream(_) | ReceiveError::Cancelled)) => Err(error),
+            received => Ok(received?),
+        };
         let results = call.answer?.map_err(convert::fault)?;
         let received = received?;
         if !finished.load(Ordering::Acquire) {
