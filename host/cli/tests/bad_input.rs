@@ -50,7 +50,7 @@ fn a_folder_that_cannot_be_taken_in_is_named() {
     let closed = place.path().join("project/closed");
     fs::create_dir(&closed).unwrap();
     fs::write(closed.join("inside"), "inside").unwrap();
-    fs::set_permissions(&closed, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
     // Root reads everything.
     if !is_root() {
         for folder in [".", "closed"] {
@@ -59,7 +59,7 @@ fn a_folder_that_cannot_be_taken_in_is_named() {
         let file = place.path().join("project/secret");
         fs::set_permissions(&closed, Permissions::from_mode(0o755)).unwrap();
         fs::write(&file, "secret").unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o000)).unwrap();
         refused(&place, &["run", "--", "true"], 125, &["secret", "Permission denied"]);
     }
     fs::set_permissions(&closed, Permissions::from_mode(0o755)).unwrap();

@@ -173,3 +173,16 @@ fn a_host_that_is_killed_leaves_nothing_running_and_reconcile_leaves_nothing_at_
     nothing_left(&place, "3602");
     assert_eq!(ran(&place, &["reconcile"]), (0, String::new(), String::new()));
 }
+
+/// `script` gives the run a terminal of its own. Bars are for transfers that take long.
+#[test]
+fn on_a_terminal_a_short_run_shows_the_commands_output_and_nothing_else() {
+    let place = place();
+    fs::write(place.path().join("project/file"), "content").unwrap();
+    let run = "exec \"$LEASEHOLD\" run -- sh -c 'cat file; echo; echo more >> file'";
+    let script = Command::new("script");
+    let mut terminal = common::sandbox::within(&place, script, &["-qec", run, "/dev/null"]);
+    let output = terminal.env("LEASEHOLD", common::sandbox::binary()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "content\r\n");
+    nothing_left(&place, "no such mark");
+}

@@ -47,4 +47,4 @@ pub use leasehold_lease::{
 pub use leasehold_sync::{MergeReport, WalkOptions};
 pub use probe::{Diagnostic, Probed};
 pub use runtime::Leasehold;
-pub use session::{Command, Session, Streams, Synced};
+pub use session::{Command, Progress, Session, Streams, Synced};

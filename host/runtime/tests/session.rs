@@ -143,6 +143,27 @@ async fn a_variable_that_no_shell_could_name_is_refused_before_anything_runs() {
     session.release().await.unwrap();
 }
 
+/// More than any command line could hold: the command is not started, and it is said what to do instead.
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_mebibytes_of_arguments_or_variables_are_refused_and_the_lease_goes_on() {
+    let directory = TempDir::new().unwrap();
+    let (_runtime, session) = session(&directory).await;
+    let large = || "x".repeat(10 << 20);
+    let many = std::iter::repeat_n("x".repeat(100 << 10), 100);
+    for command in [
+        Command { argv: vec!["true".into(), large()], ..Command::default() },
+        Command { argv: std::iter::once("true".to_owned()).chain(many).collect(), ..Command::default() },
+        Command { env: vec![("LARGE".into(), large())], ..command("true") },
+    ] {
+        let refused = session.execute(command, streams().0, CancellationToken::new()).await.unwrap_err();
+        assert!(refused.is_program_not_executable(), "{refused}");
+        let text = refused.to_string();
+        assert!(text.contains("limit `arguments`") && text.contains("standard input"), "{text}");
+    }
+    assert_eq!(run(&session, "echo fine").await.1, "fine\n");
+    session.release().await.unwrap();
+}
+
 /// The component in the repository and one built from its sources here are the same to a host.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_provider_and_one_built_now_behave_the_same() {

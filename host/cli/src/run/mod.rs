@@ -3,6 +3,7 @@
 pub(crate) mod cancel;
 pub(crate) mod ending;
 mod folder;
+mod progress;
 mod rescue;
 pub(crate) mod streams;
 
@@ -14,6 +15,7 @@ use clap::Args;
 use ending::Ending;
 use leasehold::contract::text::plain;
 use leasehold::{Command, Environment, For, Isolation, Layer, MergeReport, Session};
+use progress::shown;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -131,7 +133,7 @@ async fn in_session(
     let synced = match folder {
         None => None,
         Some(folder) => Some(tokio::select! {
-            synced = session.sync_in(&folder.path, folder.options()) => {
+            synced = shown("taking files in", session.progress(), session.sync_in(&folder.path, folder.options())) => {
                 synced.with_context(|| format!("taking {} in", folder.path.display()))?
             }
             () = cancel.token.cancelled() => return Ok(cancel.ending()),
@@ -142,7 +144,7 @@ async fn in_session(
     output.finished().await;
     let ending = ending::of(executed, cancel)?;
     if let Some(synced) = synced {
-        match session.sync_out(synced).await {
+        match shown("bringing files back", session.progress(), session.sync_out(synced)).await {
             Ok(report) => tell(&report),
             Err(error) => {
                 // The sandbox goes, so its work must not: somebody may want it.

@@ -2,9 +2,11 @@
 
 mod capabilities;
 mod execute;
+mod progress;
 mod transfer;
 
 pub use execute::{Command, Streams};
+pub use progress::Progress;
 pub use transfer::Synced;
 
 use crate::error::Error;
@@ -34,6 +36,7 @@ pub struct Session {
     /// The configuration, as budgets read it.
     config: Map<String, Value>,
     capabilities: Effective,
+    progress: Progress,
 }
 
 impl Session {
@@ -55,12 +58,18 @@ impl Session {
         let config = serde_json::from_str(&lease.config).unwrap_or_default();
         let verification = provider.provider.inspection().verification();
         let capabilities = capabilities::of(&lease, verification, declaration);
-        Session { provider, leases: runtime.leases().clone(), lease, config, capabilities }
+        let (leases, progress) = (runtime.leases().clone(), Progress::default());
+        Session { provider, leases, lease, config, capabilities, progress }
     }
 
     /// The lease's id.
     pub fn id(&self) -> &LeaseId {
         &self.lease.id
+    }
+
+    /// How far the transfer is that is under way, if one is. Clones stay current.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// The lease as it was when it was taken up.

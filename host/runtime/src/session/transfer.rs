@@ -46,7 +46,10 @@ impl Session {
             Tree::walk(&walked, options)
         })
         .await;
-        let (archive, summary) = outgoing(tree.map_err(|_| Error::CutOff { doing: "listing the folder" })??);
+        let tree = tree.map_err(|_| Error::CutOff { doing: "listing the folder" })??;
+        self.progress.begin(Some(tree.totals().1));
+        let (archive, summary) = outgoing(tree);
+        let archive = self.progress.count(archive);
         let mapping = Inbound {
             target_path: WORKSPACE.into(),
             kind: MappingKind::Directory,
@@ -106,7 +109,8 @@ impl Session {
         let operation = OutboundOperation { operation_id: operation_id(), mappings: vec![mapping] };
         let hook = SyncOut { lease: self.allocation()?, operations: vec![operation] };
         let call = self.call(Method::SyncOut, None, hook, CancellationToken::new());
-        let receive = incoming(of_guest, folder, limits, Some(baseline.clone()));
+        self.progress.begin(None);
+        let receive = incoming(self.progress.count(of_guest), folder, limits, Some(baseline.clone()));
         let (call, received) = tokio::join!(call, receive);
         let call = call?;
         // What the host itself refused or could not write is the reason for all that failed after it.
