@@ -133,8 +133,7 @@ impl Leases {
         match answered {
             Some(Reply { answer: Ok(allocation), bill }) => {
                 if let Err(why) = self.acceptable(wanted, &allocation) {
-                    let learned =
-                        Learned { allocation: within_bounds(allocation), bill, ..Learned::default() };
+                    let learned = Learned { allocation: storable(allocation), bill, ..Learned::default() };
                     let left = self.undo(provider, lease, learned, false, &format!("refused: {why}")).await;
                     give(waiting, Err(LeaseError::Refused { id, why, left }));
                     return Tried::Over;
@@ -265,8 +264,11 @@ impl Leases {
     }
 }
 
-/// Of an answer that is refused only what can be stored and sent back: its id, if that is one.
-fn within_bounds(allocation: ProviderLease) -> Option<ProviderLease> {
+/// Of an answer that is to be undone what can be stored and sent back: all of it, its id alone, or nothing.
+pub(super) fn storable(allocation: ProviderLease) -> Option<ProviderLease> {
+    if allocation.check().is_ok() {
+        return Some(allocation);
+    }
     let bare = ProviderLease { metadata: None, ..allocation };
     bare.check().is_ok().then_some(bare)
 }

@@ -1,6 +1,6 @@
 //! Undoing an acquisition: what it made, if it made something, is ended, even where the store fails.
 
-use super::acquire::{Answered, unbroken};
+use super::acquire::{Answered, storable, unbroken};
 use super::{Leases, Left, call, times};
 use crate::fault::Step;
 use crate::receipt::Asked;
@@ -35,10 +35,7 @@ impl Leases {
                 let bill = answered.bill;
                 match answered.answer {
                     Ok(allocation) => {
-                        let bare = crate::ProviderLease { metadata: None, ..allocation.clone() };
-                        let allocation = if allocation.check().is_ok() { Some(allocation) } else { None };
-                        let allocation = allocation.or_else(|| bare.check().is_ok().then_some(bare));
-                        Learned { allocation, bill, ..Learned::default() }
+                        Learned { allocation: storable(allocation), bill, ..Learned::default() }
                     }
                     Err(failure) => {
                         nothing_made = failure.answered && failure.cleanup.is_none();
