@@ -41,8 +41,8 @@ pub use owner::{Owner, Standing};
 pub use provider::{Answer, Offers, Provider, Providers, Reply, Resolving, Unready};
 pub use state::{Goal, State, Transition};
 pub use store::{
-    Audit, AuditFilter, Creation, EnvironmentRecord, Event, Filter, Lease, Options, Pins, Scope, StateKey,
-    StateValue, StopIntent, Store, StoreError,
+    Audit, AuditFilter, Creation, EnvironmentRecord, Event, Filter, Lease, Options, Outline, Pins, Scope,
+    StateKey, StateValue, StopIntent, Store, StoreError,
 };
 pub use types::{
     AcquireRequest, CleanupRecord, Context, DestroyTarget, Disposition, Finding, Policy, ProviderLease,

@@ -41,8 +41,8 @@ pub use leasehold_lease::registry::{
     self, Change, ProviderRecord, ProviderStatus, Published, Refusal, RegistryError, Removed,
 };
 pub use leasehold_lease::{
-    Blocker, Clock, Disposition, Event, Filter, Lease, LeaseId, Policy, Released, Releasing, Report, Scope,
-    State, SystemClock,
+    Blocker, Clock, Disposition, Event, Filter, Lease, LeaseId, Outline, Policy, Released, Releasing, Report,
+    Scope, State, SystemClock,
 };
 pub use leasehold_sync::{MergeReport, WalkOptions};
 pub use probe::{Diagnostic, Probed};

@@ -5,7 +5,7 @@ use crate::host::Format;
 use crate::table::{columns, print};
 use crate::when;
 use clap::Args;
-use leasehold::{Filter, Lease, Leasehold, State};
+use leasehold::{Filter, Leasehold, Outline, State};
 use serde_json::Value;
 use std::process::ExitCode;
 
@@ -34,24 +34,26 @@ impl List {
             false => State::ALL.into_iter().filter(|state| !state.is_final()).collect(),
         };
         let (environment, stuck) = (self.environment, self.stuck);
-        let leases =
-            runtime.leases().list(Filter { states, environment, stuck, ..Filter::default() }).await?;
+        let filter = Filter { states, environment, stuck, ..Filter::default() };
+        let leases = runtime.leases();
         print(&match self.format.json {
-            true => format!("{}\n", Value::Array(leases.iter().map(json::lease).collect())),
-            false => text(&leases, self.stuck),
+            true => {
+                format!("{}\n", Value::Array(leases.list(filter).await?.iter().map(json::lease).collect()))
+            }
+            false => text(&leases.store().outlines(&filter).await?, self.stuck),
         })?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn text(leases: &[Lease], stuck: bool) -> String {
+fn text(leases: &[Outline], stuck: bool) -> String {
     let headings = match stuck {
         true => ["LEASE", "ENVIRONMENT", "PROVIDER", "TRIES", "AGE", "LAST ERROR"],
         false => ["LEASE", "STATE", "ENVIRONMENT", "PROVIDER", "HELD BY", "AGE"],
     };
-    let row = |lease: &Lease| {
+    let row = |lease: &Outline| {
         let age = when::ago(lease.created_ms);
-        let (environment, provider) = (lease.environment.clone(), lease.pins.provider.clone());
+        let (environment, provider) = (lease.environment.clone(), lease.provider.clone());
         let id = lease.id.as_str().to_owned();
         match stuck {
             true => {
@@ -64,7 +66,7 @@ fn text(leases: &[Lease], stuck: bool) -> String {
     columns(headings.map(String::from).to_vec(), leases.iter().map(row).collect())
 }
 
-fn state(lease: &Lease) -> String {
+fn state(lease: &Outline) -> String {
     match (lease.state, lease.escalated) {
         (State::PendingCleanup, true) => "stuck".into(),
         (State::Retained, _) => "kept".into(),
@@ -73,7 +75,7 @@ fn state(lease: &Lease) -> String {
 }
 
 /// Who holds it: a person, or a process.
-fn holder(lease: &Lease) -> String {
+fn holder(lease: &Outline) -> String {
     match &lease.owner {
         _ if lease.held => "you".into(),
         Some(owner) => format!("process {}", owner.pid),

@@ -15,6 +15,7 @@ mod host;
 mod intent;
 mod lease;
 mod mark;
+mod outline;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod provider;
@@ -37,6 +38,7 @@ pub(crate) use host::STALE;
 pub(crate) use intent::Intent;
 pub(crate) use intent::millis;
 pub use lease::{Lease, Pins, Scope};
+pub use outline::Outline;
 pub use query::Filter;
 #[cfg(test)]
 pub(crate) use query::MAX_ATTEMPTS;

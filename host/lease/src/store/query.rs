@@ -26,6 +26,28 @@ pub struct Filter {
     pub limit: Option<u32>,
 }
 
+impl Filter {
+    /// What follows the table in a statement, and its values.
+    pub(super) fn clause(&self) -> (String, Vec<Value>) {
+        let mut only = Conditions::default();
+        if !self.states.is_empty() {
+            let states = only.list(self.states.iter().map(|state| state.word()));
+            only.sql.push(format!("state IN {states}"));
+        }
+        only.equal("environment", self.environment.as_ref());
+        only.equal("tenant", self.tenant.as_ref());
+        only.equal("run", self.run.as_ref());
+        only.equal("workspace", self.workspace.as_ref());
+        only.equal("digest", self.digest.as_ref());
+        if self.stuck {
+            only.sql
+                .push(format!("state = 'pending_cleanup' AND (attempts >= {MAX_ATTEMPTS} OR escalated = 1)"));
+        }
+        let limit = self.limit.map(|limit| format!(" LIMIT {limit}")).unwrap_or_default();
+        (format!("WHERE {} ORDER BY created_ms, id{limit}", only.joined()), only.values)
+    }
+}
+
 /// How often a lease is tried. What fails five times fails for a reason that only a person can see; it
 /// is no longer tried and is reported as stuck.
 pub(crate) const MAX_ATTEMPTS: u32 = 5;
@@ -82,24 +104,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the store cannot be read.
     pub async fn list(&self, filter: Filter) -> Result<Vec<Lease>, StoreError> {
-        let mut only = Conditions::default();
-        if !filter.states.is_empty() {
-            let states = only.list(filter.states.iter().map(|state| state.word()));
-            only.sql.push(format!("state IN {states}"));
-        }
-        only.equal("environment", filter.environment.as_ref());
-        only.equal("tenant", filter.tenant.as_ref());
-        only.equal("run", filter.run.as_ref());
-        only.equal("workspace", filter.workspace.as_ref());
-        only.equal("digest", filter.digest.as_ref());
-        if filter.stuck {
-            only.sql
-                .push(format!("state = 'pending_cleanup' AND (attempts >= {MAX_ATTEMPTS} OR escalated = 1)"));
-        }
-        let limit = filter.limit.map(|limit| format!(" LIMIT {limit}")).unwrap_or_default();
-        let sql =
-            format!("SELECT {COLUMNS} FROM leases WHERE {} ORDER BY created_ms, id{limit}", only.joined());
-        self.read("listing leases", move |on| Ok(read_all(on.query(&sql, &only.values)?)?)).await
+        let (which, values) = filter.clause();
+        let sql = format!("SELECT {COLUMNS} FROM leases {which}");
+        self.read("listing leases", move |on| Ok(read_all(on.query(&sql, &values)?)?)).await
     }
 
     /// One lease.
