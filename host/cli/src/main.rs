@@ -1,6 +1,7 @@
 //! The command line of Leasehold.
 
 mod capabilities;
+mod cp;
 mod env;
 mod explain;
 mod home;
@@ -11,10 +12,12 @@ mod lease;
 mod limits;
 mod load;
 mod narrowing;
+mod progress;
 mod provider;
 mod reconcile;
 mod run;
 mod settings;
+mod sync;
 mod table;
 mod when;
 
@@ -45,6 +48,9 @@ enum Command {
     Provider(provider::Provider),
     Env(env::Env),
     Lease(lease::Lease),
+    Sync(sync::Sync),
+    #[command(name = "cp")]
+    Copy(cp::Copy),
     Reconcile(reconcile::Reconcile),
     Inspect(inspect::Inspect),
     Capabilities(capabilities::Capabilities),
@@ -65,6 +71,8 @@ fn main() -> ExitCode {
         Command::Provider(provider) => host::complete(provider.run()),
         Command::Env(env) => host::complete(env.run()),
         Command::Lease(lease) => lease.run(),
+        Command::Sync(sync) => host::complete(sync.run()),
+        Command::Copy(copy) => host::complete(copy.run()),
         Command::Reconcile(reconcile) => reconcile.run(),
         Command::Inspect(inspect) => inspect.run(),
         Command::Capabilities(capabilities) => capabilities.run(),

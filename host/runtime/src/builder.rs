@@ -174,6 +174,7 @@ impl Builder {
         let providers = Arc::new(Pinned(registry.clone()));
         let leases = Leases::open(store.clone(), providers, settings).await?;
         Ok(Leasehold(Arc::new(Inner {
+            state: directory,
             store,
             registry,
             leases,

@@ -6,7 +6,8 @@ use leasehold_contract::Method;
 use leasehold_engine::{CallError, LoadError};
 use leasehold_lease::registry::RegistryError;
 use leasehold_lease::{Blocker, Fault, LeaseError, LeaseId, State, StoreError};
-use leasehold_sync::{MergeError, ReceiveError, SendError, WalkError};
+use leasehold_sync::fallback::FallbackError;
+use leasehold_sync::{ConfineError, MergeError, PlaceError, ReceiveError, SendError, WalkError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -170,6 +171,29 @@ pub enum Error {
     /// The provider answered with a fault.
     #[error(transparent)]
     Provider(#[from] Fault),
+    /// A path lies where it may not; nothing of the transfer was sent.
+    #[error(transparent)]
+    Confine(#[from] ConfineError),
+    /// A directory cannot replace everything there is.
+    #[error(
+        "a directory replaces all that its target holds, and `/` is no such target; name a directory below it"
+    )]
+    WholeRoot,
+    /// A path of a sandbox that its interfaces cannot name.
+    #[error("{path:?} is no text, and paths of a sandbox have to be")]
+    NotText {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The transfer over commands failed.
+    #[error(transparent)]
+    Fallback(#[from] FallbackError),
+    /// What came back cannot be put in place.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// The provider reports on other operations than it was given.
+    #[error("the provider reports on other operations than it was given; nothing of it is trusted")]
+    OtherOperations,
     /// The folder cannot be listed.
     #[error(transparent)]
     Walk(#[from] WalkError),

@@ -44,7 +44,10 @@ pub use leasehold_lease::{
     Blocker, Clock, Disposition, Event, Filter, Lease, LeaseId, Outline, Policy, Released, Releasing, Report,
     Scope, State, SystemClock,
 };
-pub use leasehold_sync::{MergeReport, WalkOptions};
+pub use leasehold_sync::{
+    LeftOut, Mapping, MappingKind, MergeReport, Moved, Operation, PostUpload, Progress, Roots, Tree,
+    WalkOptions,
+};
 pub use probe::{Diagnostic, Probed};
 pub use runtime::Leasehold;
-pub use session::{Command, Progress, Session, Streams, Synced};
+pub use session::{Command, Session, Streams, Synced, Transfer};

@@ -9,7 +9,7 @@ use crate::session::Session;
 use leasehold_authority::jail::Jails;
 use leasehold_lease::registry::Registry;
 use leasehold_lease::{Clock, LeaseId, Leases, Pins, Providers, Report, Resolving, State, Store, Unready};
-use leasehold_sync::MergeReport;
+use leasehold_sync::{MergeReport, Scratch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
@@ -21,6 +21,8 @@ pub struct Leasehold(pub(crate) Arc<Inner>);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
+    /// The directory it keeps what it knows in.
+    pub(crate) state: PathBuf,
     pub(crate) store: Store,
     pub(crate) registry: Registry<Components>,
     pub(crate) leases: Leases,
@@ -87,7 +89,16 @@ impl Leasehold {
         self.0.jails.reap().await?;
         let report = self.0.leases.reconcile().await?;
         self.collect().await?;
+        self.sweep().await?;
         Ok(report)
+    }
+
+    /// Removes what transfers of hosts that died have staged.
+    async fn sweep(&self) -> Result<(), Error> {
+        let scratch = Scratch::new(self.0.state.join("scratch"));
+        let swept = tokio::task::spawn_blocking(move || scratch.sweep()).await;
+        let swept = swept.map_err(|_| Error::CutOff { doing: "sweeping" })?;
+        swept.map(drop).map_err(|source| Error::Directory { path: self.0.state.clone(), source })
     }
 
     /// Waits until nothing begun here is under way any more; a host that is about to exit awaits it.

@@ -15,6 +15,7 @@ compile_error!("leasehold-sync needs directory handles, modes and symbolic links
 mod archive;
 mod confine;
 mod exclude;
+pub mod fallback;
 mod incoming;
 mod limits;
 mod manifest;
@@ -24,8 +25,10 @@ mod outgoing;
 mod pipe;
 mod progress;
 mod rule;
+mod scratch;
 mod sweep;
 mod tree;
+mod unchanged;
 
 pub use confine::{ConfineError, Roots, confine};
 pub use exclude::{Excludes, literal};
@@ -41,5 +44,9 @@ pub use outgoing::{FileSource, SendError, SentFile, SourceEntry, SourceKind, Sum
 pub use pipe::{Closed, Inlet, Outlet};
 pub use progress::Progress;
 pub use rule::Rule;
+pub use scratch::{Noted, Scratch};
 pub use sweep::sweep;
-pub use tree::{HEAVY, RESERVED, Rules, Tree, WalkError, WalkOptions};
+pub use tree::{
+    HEAVY, LeftOut, RESERVED, Rules, Tree, WalkError, WalkOptions, coming_back, reserved_patterns,
+};
+pub use unchanged::{Delta, LIST, Listing, Stamp, SyncRecord};

@@ -106,7 +106,7 @@ impl Outlet {
     ///
     /// # Errors
     /// When what is behind it failed.
-    pub fn take(&mut self, most: usize) -> io::Result<Option<Bytes>> {
+    pub fn pull(&mut self, most: usize) -> io::Result<Option<Bytes>> {
         while self.current.is_empty() && !self.ended {
             match self.receiver.try_recv() {
                 Ok(piece) => self.took(Some(piece))?,
@@ -120,7 +120,7 @@ impl Outlet {
         Ok(Some(self.current.split_to(most.min(self.current.len()))))
     }
 
-    /// Waits until [`Outlet::take`] has something to say. What failed is kept for it.
+    /// Waits until [`Outlet::pull`] has something to say. What failed is kept for it.
     pub async fn ready(&mut self) {
         while self.current.is_empty() && !self.ended {
             let piece = self.receiver.recv().await;

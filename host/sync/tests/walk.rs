@@ -171,7 +171,8 @@ fn a_file_or_directory_that_cannot_be_read_is_named() {
             let (mut stream, summary) = outgoing(Tree::walk(folder.path(), everything()).unwrap());
             let broken = stream.read_to_end(&mut Vec::new()).await.unwrap_err().to_string();
             let error = summary.finish().await.unwrap_err();
-            assert_eq!(broken, error.to_string());
+            // Whoever reads may be a sandbox, which must not learn a path of the host.
+            assert_eq!(broken, "the host could not read all of it");
             error
         })
     });

@@ -7,8 +7,8 @@ use tokio::sync::mpsc;
 use tokio_util::io::StreamReader;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, StreamError};
 
-/// How much is moved at once, and held between the two sides. A pipe of the kernel holds as much.
-pub(super) const CHUNK: usize = 64 << 10;
+/// How much is moved at once, and held between the two sides: as much as the jail moves at once.
+pub(super) const CHUNK: usize = 256 << 10;
 
 /// How moving ended when it did not end well.
 pub(super) enum Broken {

@@ -22,9 +22,11 @@ pub struct Moved {
 /// Bytes kept of what `tar` has to say about a fault; the first of it names the file.
 const KEPT: usize = 4 << 10;
 
-/// Makes the directory and unpacks into it. Lists what it unpacks to standard output.
-const EXTRACT: &str =
-    r#"mkdir -p -- "$1" && exec tar -xpvvf - --no-same-owner --quoting-style=escape -C "$1""#;
+/// Makes the directory, takes away all it held but transfers under way, and unpacks into it. Lists what it unpacks
+/// to standard output.
+const EXTRACT: &str = r#"mkdir -p -- "$1" && cd -- "$1" &&
+find . -mindepth 1 -maxdepth 1 ! -name '.paperclip-upload*' ! -name '.leasehold-*' -exec rm -rf -- {} + &&
+exec tar -xpvvf - --no-same-owner --quoting-style=escape"#;
 
 /// Unpacks a tar stream into a directory of the jail.
 pub(super) async fn extract(

@@ -68,7 +68,7 @@ impl Lease {
 }
 
 /// Reads the id of a lease.
-fn id(text: &str) -> Result<LeaseId, String> {
+pub(crate) fn id(text: &str) -> Result<LeaseId, String> {
     LeaseId::parse(text).ok_or_else(|| {
         format!("`{text}` is no id of a lease; type `leasehold lease ls` to see which there are")
     })

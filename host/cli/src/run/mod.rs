@@ -3,19 +3,19 @@
 pub(crate) mod cancel;
 pub(crate) mod ending;
 mod folder;
-mod progress;
 mod rescue;
 pub(crate) mod streams;
 
 use crate::home;
 use crate::host::{Host, complete};
+use crate::progress::shown;
+use crate::sync::would_send;
 use anyhow::Context;
 use cancel::Cancel;
 use clap::Args;
 use ending::Ending;
 use leasehold::contract::text::plain;
-use leasehold::{Command, Environment, For, Isolation, Layer, MergeReport, Session};
-use progress::shown;
+use leasehold::{Command, Environment, For, Isolation, Layer, MergeReport, Progress, Session};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,12 @@ pub(crate) struct Run {
     /// Take no folder in.
     #[arg(long)]
     no_sync: bool,
+    /// End with 1 when the command succeeded and files were changed on both sides.
+    #[arg(long)]
+    strict: bool,
+    /// Only list what would be taken in, and what would not and why.
+    #[arg(long)]
+    dry_run: bool,
     /// Variable for the command.
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
@@ -89,6 +95,14 @@ impl Run {
     async fn lease_and_run(self) -> anyhow::Result<Ending> {
         let cancel = Cancel::on_signals()?;
         let folder = folder::choose(self.sync.clone(), self.no_sync)?;
+        if self.dry_run {
+            let text = match &folder {
+                None => "nothing would be taken in\n".to_owned(),
+                Some(folder) => would_send(&folder.path, folder.options(), false)?,
+            };
+            crate::table::print(&text)?;
+            return Ok(Ending::Exited(0));
+        }
         let argv = self.command.iter().map(text).collect::<anyhow::Result<Vec<_>>>()?;
         let isolation = self.without.iter().try_fold(Isolation::default(), |all, layer| all.waive(*layer))?;
         let local = self.environment.is_none() && self.provider == leasehold::LOCAL_PROVIDER;
@@ -111,7 +125,7 @@ impl Run {
             }
         };
         let command = Command { argv, cwd: None, env: self.env, timeout: self.timeout };
-        let ended = in_session(&session, command, folder, &cancel).await;
+        let ended = in_session(&session, command, folder, self.strict, &cancel).await;
         let released = session.release().await;
         runtime.idle().await;
         let ending = ended?;
@@ -128,12 +142,13 @@ async fn in_session(
     session: &Session,
     command: Command,
     folder: Option<folder::Folder>,
+    strict: bool,
     cancel: &Cancel,
 ) -> anyhow::Result<Ending> {
     let synced = match folder {
         None => None,
         Some(folder) => Some(tokio::select! {
-            synced = shown("taking files in", session.progress(), session.sync_in(&folder.path, folder.options())) => {
+            synced = taken_in(session, &folder) => {
                 synced.with_context(|| format!("taking {} in", folder.path.display()))?
             }
             () = cancel.token.cancelled() => return Ok(cancel.ending()),
@@ -144,8 +159,15 @@ async fn in_session(
     output.finished().await;
     let ending = ending::of(executed, cancel)?;
     if let Some(synced) = synced {
-        match shown("bringing files back", session.progress(), session.sync_out(synced)).await {
-            Ok(report) => tell(&report),
+        let progress = Progress::default();
+        let back = session.sync_out_watched(synced, &progress);
+        match shown("bringing files back", &progress, back).await {
+            Ok(report) => {
+                tell(&report);
+                if strict && !report.conflicts.is_empty() && ending == Ending::Exited(0) {
+                    return Ok(Ending::Exited(1));
+                }
+            }
             Err(error) => {
                 // The sandbox goes, so its work must not: somebody may want it.
                 let kept = rescue::rescue(session, &home::state()?.join("rescued")).await;
@@ -161,6 +183,12 @@ async fn in_session(
         }
     }
     Ok(ending)
+}
+
+async fn taken_in(session: &Session, folder: &folder::Folder) -> Result<leasehold::Synced, leasehold::Error> {
+    let progress = Progress::default();
+    let taking = session.sync_in_watched(&folder.path, folder.options(), &progress);
+    shown("taking files in", &progress, taking).await
 }
 
 /// What a person has to know: files that both sides changed, and work that was not taken back.

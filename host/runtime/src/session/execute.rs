@@ -58,6 +58,19 @@ impl Session {
         cancel: CancellationToken,
     ) -> Result<(Exit, Bill), Error> {
         self.needs(&[Method::Execute])?;
+        self.may_hold_work().await?;
+        let (exit, bill) = self.run_command(command, streams, cancel).await?;
+        self.record(&ended(&exit), &bill).await;
+        Ok((exit, bill))
+    }
+
+    /// The same for a command of the host's own, which makes no work and is no part of the history.
+    pub(super) async fn run_command(
+        &self,
+        command: Command,
+        streams: Streams,
+        cancel: CancellationToken,
+    ) -> Result<(Exit, Bill), Error> {
         let Command { argv, cwd, env, timeout } = command;
         if let Some((name, _)) = env.iter().find(|(name, _)| !names_a_variable(name)) {
             return Err(Error::VariableName { name: name.clone() });
@@ -83,10 +96,8 @@ impl Session {
             standard_output: Output::new(limits).with_live(streams.output),
             standard_error: Output::new(limits).with_live(streams.error),
         };
-        self.may_hold_work().await?;
         let finished = self.call_with(&provider, Method::Execute, Some(timeout), hook, cancel).await?;
         let result = finished.answer?.map_err(convert::fault)?;
-        self.record(&ended(&result.exit), &finished.bill).await;
         Ok((result.exit, finished.bill))
     }
 }

@@ -2,12 +2,10 @@
 
 mod capabilities;
 mod execute;
-mod progress;
 mod transfer;
 
 pub use execute::{Command, Streams};
-pub use progress::Progress;
-pub use transfer::Synced;
+pub use transfer::{Synced, Transfer};
 
 use crate::error::Error;
 use crate::installed::{Installed, bill_json, convert};
@@ -22,6 +20,7 @@ use leasehold_engine::hook::ResumeLease;
 use leasehold_engine::{Bill, Finished, Hook};
 use leasehold_lease::{Lease, LeaseId, Leases, Released, Releasing};
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +35,10 @@ pub struct Session {
     /// The configuration, as budgets read it.
     config: Map<String, Value>,
     capabilities: Effective,
-    progress: Progress,
+    /// Where the runtime keeps what it knows.
+    state: PathBuf,
+    /// Whether the provider's own transfer may be used.
+    native_transfer: bool,
 }
 
 impl Session {
@@ -58,23 +60,31 @@ impl Session {
         let config = serde_json::from_str(&lease.config).unwrap_or_default();
         let verification = provider.provider.inspection().verification();
         let capabilities = capabilities::of(&lease, verification, declaration);
-        let (leases, progress) = (runtime.leases().clone(), Progress::default());
-        Session { provider, leases, lease, config, capabilities, progress }
+        Session {
+            provider,
+            leases: runtime.leases().clone(),
+            lease,
+            config,
+            capabilities,
+            state: runtime.0.state.clone(),
+            native_transfer: true,
+        }
     }
 
     /// The lease's id.
     pub fn id(&self) -> &LeaseId {
         &self.lease.id
     }
-
-    /// How far the transfer is that is under way, if one is. Clones stay current.
-    pub fn progress(&self) -> Progress {
-        self.progress.clone()
-    }
-
     /// The lease as it was when it was taken up.
     pub fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// Narrows this use: files then move over commands alone, whatever the provider offers.
+    #[must_use]
+    pub fn without_native_transfer(mut self) -> Self {
+        self.native_transfer = false;
+        self
     }
 
     /// What this lease has of its provider, and why not the rest. It does not change while it is in use.

@@ -92,9 +92,10 @@ impl Extended {
             EntryType::GNUSparse => return Err(Rule::Sparse),
             other => return Err(Rule::Kind(other.as_byte())),
         };
-        // The size of a large file is in the extension; the plain field then holds nothing or its maximum.
+        // A size that the plain field has no room for is in the extension, and the field then holds nothing or its
+        // maximum. Anywhere else two sizes are a way to hide entries from one of two readers.
         let size = self.size.unwrap_or(plain_size);
-        if size != plain_size && plain_size != 0 && !(plain_size == FULL && size > FULL) {
+        if size != plain_size && !(size > FULL && matches!(plain_size, 0 | FULL)) {
             return Err(Rule::Disagreement("size"));
         }
         if size != 0 && kind != MemberKind::File {

@@ -76,6 +76,10 @@ impl<W: Write> Writer<W> {
             }
             Dialect::Gnu => {
                 header.set_size(entry.size);
+                if entry.kind == EntryType::Directory {
+                    // Small userlands set modes at once, and then cannot fill the directory.
+                    header.set_mode(entry.mode | 0o700);
+                }
                 for (kind, text) in
                     [(EntryType::GNULongName, long_name), (EntryType::GNULongLink, long_target)]
                 {

@@ -68,6 +68,12 @@ impl Roots {
             .map(Self)
     }
 
+    /// The root that a normal path lies under, and the rest of the path below it.
+    #[must_use]
+    pub fn split<'a>(&self, path: &'a Path) -> Option<(&Path, &'a Path)> {
+        self.0.iter().find_map(|root| Some((root.as_path(), path.strip_prefix(root).ok()?)))
+    }
+
     /// The path without `.`, `..` and double slashes, if it lies under a root or is one.
     ///
     /// # Errors

@@ -38,6 +38,18 @@ pub enum ReceiveError {
     Cancelled,
 }
 
+impl ReceiveError {
+    /// What the sandbox is told, which must not learn a path of the host.
+    pub(super) fn for_sandbox(&self) -> String {
+        match self {
+            Self::Refused { rule, .. } => rule.to_string(),
+            Self::Staging { .. } | Self::Write { .. } => "the host cannot write it".into(),
+            Self::Stream(_) => "the stream broke off".into(),
+            Self::Cancelled => "the transfer was cancelled".into(),
+        }
+    }
+}
+
 /// Why something that arrived whole is not in place. What was there before is as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -99,7 +99,7 @@ impl FileSink {
             let Fresh { folder, path, mode, most, progress, done } = fresh;
             let received = receive(&folder, &path, mode, Bytes::unannounced(reader, most), &progress);
             // Whoever waits for either may be gone.
-            let _ = say.send(received.as_ref().map(drop).map_err(ToString::to_string));
+            let _ = say.send(received.as_ref().map(drop).map_err(ReceiveError::for_sandbox));
             let _ = done.send(received);
         });
         Ok(inlet)

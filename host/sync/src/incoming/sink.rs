@@ -42,9 +42,21 @@ pub struct TreeSink(State);
 
 #[derive(Debug)]
 enum State {
-    Fresh { beside: PathBuf, receiving: Receiving, done: oneshot::Sender<Result<Received, ReceiveError>> },
-    Archive { end: Inlet, verdict: Verdict },
-    Entries { to: mpsc::Sender<Item>, content: Option<Inlet>, verdict: Verdict },
+    Fresh {
+        root: PathBuf,
+        below: PathBuf,
+        receiving: Receiving,
+        done: oneshot::Sender<Result<Received, ReceiveError>>,
+    },
+    Archive {
+        end: Inlet,
+        verdict: Verdict,
+    },
+    Entries {
+        to: mpsc::Sender<Item>,
+        content: Option<Inlet>,
+        verdict: Verdict,
+    },
     Used,
 }
 
@@ -56,8 +68,14 @@ impl TreeSink {
     /// Wants a tokio runtime around it once it is used.
     #[must_use]
     pub fn new(beside: &Path, receiving: Receiving) -> (Self, Arriving<Received>) {
+        Self::below(beside, Path::new(""), receiving)
+    }
+
+    /// The same in a directory below a root, reached without following a link and made where it is missing.
+    #[must_use]
+    pub fn below(root: &Path, below: &Path, receiving: Receiving) -> (Self, Arriving<Received>) {
         let (done, arriving) = oneshot::channel();
-        (Self(State::Fresh { beside: beside.into(), receiving, done }), Arriving(arriving))
+        (Self(State::Fresh { root: root.into(), below: below.into(), receiving, done }), Arriving(arriving))
     }
 
     /// Takes a whole archive.
@@ -137,21 +155,22 @@ impl TreeSink {
         &mut self,
         work: impl FnOnce(Extraction<'_>) -> Result<crate::Manifest, ReceiveError> + Send + 'static,
     ) -> Result<Verdict, SinkError> {
-        let State::Fresh { beside, receiving, done } = std::mem::replace(&mut self.0, State::Used) else {
+        let State::Fresh { root, below, receiving, done } = std::mem::replace(&mut self.0, State::Used)
+        else {
             return Err(SinkError::Used);
         };
         let (say, verdict) = oneshot::channel();
         tokio::task::spawn_blocking(move || {
             let Receiving { limits, known, exclude, progress } = receiving;
             let receive = || {
-                let staging = Staging::create(&beside)?;
+                let staging = Staging::create(&root, &below)?;
                 let known = known.as_ref().map(|known| &known.manifest);
                 let manifest = work(Extraction::new(&staging, limits, known, &exclude, progress))?;
                 Ok(Received { manifest, staging })
             };
             let received = receive();
             // Whoever waits for either may be gone.
-            let _ = say.send(received.as_ref().map(drop).map_err(ToString::to_string));
+            let _ = say.send(received.as_ref().map(drop).map_err(ReceiveError::for_sandbox));
             let _ = done.send(received);
         });
         Ok(verdict)

@@ -2,7 +2,7 @@
 
 use super::ReceiveError;
 use super::file::no_place;
-use crate::confine::{DIRECTORY, open_root, remove_below, scratch_name};
+use crate::confine::{DIRECTORY, made_directory, open_root, remove_below, scratch_name};
 use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, RenameFlags, fchmod, flock, mkdirat, openat, renameat,
     renameat_with, unlinkat,
@@ -40,12 +40,14 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    pub(super) fn create(beside: &Path) -> Result<Self, ReceiveError> {
-        Self::try_create(beside).map_err(|source| cannot(beside, source))
+    /// A new directory in one below a root, reached without following a link and made where it is missing.
+    pub(super) fn create(root: &Path, below: &Path) -> Result<Self, ReceiveError> {
+        let beside = if below.as_os_str().is_empty() { root.to_owned() } else { root.join(below) };
+        Self::try_create(root, below, &beside).map_err(|source| cannot(&beside, source))
     }
 
-    fn try_create(beside: &Path) -> io::Result<Self> {
-        let parent = open_root(beside)?;
+    fn try_create(root: &Path, below: &Path, beside: &Path) -> io::Result<Self> {
+        let parent = made_directory(&open_root(root)?, below)?;
         let name = scratch_name(PREFIX)?;
         mkdirat(&parent, &name, Mode::RWXU)?;
         let root = openat(&parent, &name, DIRECTORY, Mode::empty());

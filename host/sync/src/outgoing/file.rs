@@ -113,7 +113,7 @@ impl Waiting {
                 Read::Changed => SendError::Changed { path: path.clone() },
                 Read::Dropped => SendError::Dropped { path: path.clone() },
             });
-            let ended = to.finish(result.as_ref().map(drop).map_err(ToString::to_string));
+            let ended = to.finish(result.as_ref().map(drop).map_err(|_| sending::UNREADABLE.into()));
             let result = match ended {
                 Err(_) if result.is_ok() => Err(SendError::Dropped { path }),
                 _ => result,

@@ -16,6 +16,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tar::EntryType;
 
+/// What the sandbox is told, which must not learn a path of the host.
+pub(super) const UNREADABLE: &str = "the host could not read all of it";
+
 pub(super) struct Sending<'a, O> {
     tree: &'a Tree,
     /// The directory last opened: entries of one directory follow each other.
@@ -92,7 +95,7 @@ impl<'a, O: Out> Sending<'a, O> {
 
     /// Announces the end, or the error that ended the stream.
     pub(super) fn end(self, result: Result<Manifest, SendError>) -> Result<Manifest, SendError> {
-        let ended = self.to.finish(result.as_ref().map(drop).map_err(ToString::to_string));
+        let ended = self.to.finish(result.as_ref().map(drop).map_err(|_| UNREADABLE.into()));
         match (result, ended) {
             (Ok(_), Err(_)) => Err(dropped(&self.tree.path)),
             (result, _) => result,

@@ -6,12 +6,13 @@ mod rules;
 mod walk;
 
 pub use error::WalkError;
-pub use rules::{HEAVY, RESERVED, Rules};
+pub use rules::{HEAVY, LeftOut, RESERVED, Rules, coming_back, reserved_patterns};
 
 use crate::confine::{open_directory, open_file, open_followed_file, open_root};
 use crate::exclude::Excludes;
 use crate::limits::ENTRIES;
 use crate::manifest::Timestamp;
+use crate::unchanged::Stamp;
 use rustix::fs::Stat;
 use std::fs::File;
 use std::io;
@@ -33,6 +34,8 @@ pub struct WalkOptions {
     pub exclude: Excludes,
     /// Take what links lead to instead of the links, wherever that is, as `tar -h` does.
     pub follow_symlinks: bool,
+    /// Remember what is left out, and why.
+    pub remember_left_out: bool,
     /// Entries after which the walk gives up.
     pub max_entries: usize,
 }
@@ -53,6 +56,7 @@ impl WalkOptions {
             skip_git: false,
             exclude: Excludes::default(),
             follow_symlinks: false,
+            remember_left_out: false,
             max_entries: ENTRIES,
         }
     }
@@ -68,16 +72,18 @@ pub struct Tree {
     /// Whether links are followed, and so opened by the path.
     pub(crate) follow: bool,
     pub(crate) skipped: u64,
+    pub(crate) left_out: Vec<(PathBuf, LeftOut)>,
 }
 
 /// An entry as it was when it was listed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
     pub(crate) kind: FoundKind,
     pub(crate) mode: u32,
     pub(crate) size: u64,
     pub(crate) mtime: Timestamp,
+    pub(crate) stamp: Stamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +96,15 @@ pub(crate) enum FoundKind {
 impl Tree {
     /// Lists a folder. Blocks on the disk; call it on a thread where that is allowed.
     pub fn walk(folder: &Path, options: WalkOptions) -> Result<Self, WalkError> {
-        walk::walk(folder, options)
+        walk::walk(folder, Path::new(""), options)
+    }
+
+    /// Lists a directory below a root, reached without following a link.
+    ///
+    /// # Errors
+    /// When something cannot be read, or there is too much.
+    pub fn walk_below(root: &Path, below: &Path, options: WalkOptions) -> Result<Self, WalkError> {
+        walk::walk(root, below, options)
     }
 
     /// Opens a directory of the tree.
@@ -126,6 +140,23 @@ impl Tree {
     pub fn totals(&self) -> (u64, u64) {
         let files = self.found.iter().filter(|found| found.kind == FoundKind::File);
         files.fold((0, 0), |(count, bytes), found| (count + 1, bytes + found.size))
+    }
+
+    /// What was left out and why, if the walk was to remember it; a directory stands for all it holds.
+    #[must_use]
+    pub fn left_out(&self) -> &[(PathBuf, LeftOut)] {
+        &self.left_out
+    }
+
+    /// Every entry that is sent, with the bytes of a file.
+    pub fn entries(&self) -> impl Iterator<Item = (&Path, u64)> {
+        self.found.iter().map(|found| (found.path.as_path(), found.size))
+    }
+
+    /// The rules it was listed by.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// Sockets, pipes and devices that were passed over.

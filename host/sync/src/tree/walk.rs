@@ -1,9 +1,10 @@
 //! One pass over a folder, each directory opened by handle.
 
 use super::{Found, FoundKind, Rules, Tree, WalkError, WalkOptions, ignores, mtime};
-use crate::confine::{became_other, open_root};
+use crate::confine::{became_other, open_directory, open_root};
 use crate::limits::{DEPTH, PATH_BYTES};
 use crate::manifest::MODE_MASK;
+use crate::unchanged::Stamp;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -12,25 +13,42 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-pub(super) fn walk(folder: &Path, options: WalkOptions) -> Result<Tree, WalkError> {
-    let root = open_root(folder).map_err(|source| WalkError::Open { path: folder.into(), source })?;
+pub(super) fn walk(root: &Path, below: &Path, options: WalkOptions) -> Result<Tree, WalkError> {
+    let folder = &if below.as_os_str().is_empty() { root.to_owned() } else { root.join(below) };
+    let root = open_root(root).and_then(|root| open_directory(root, below));
+    let root = root.map_err(|source| WalkError::Open { path: folder.into(), source })?;
     let ignores = if options.skip_ignored { ignores::Ignores::above(folder) } else { Default::default() };
     let WalkOptions { exclude, follow_symlinks: follow, .. } = options.clone();
     let rules = Rules { heavy: options.skip_heavy, git: options.skip_git, exclude, ignores };
-    let mut tree = Tree { root, path: folder.into(), found: Vec::new(), rules, follow, skipped: 0 };
-    // No handle is kept for a directory that waits, so that depth costs none.
-    let mut waiting = vec![PathBuf::new()];
+    let mut tree = Tree {
+        root,
+        path: folder.into(),
+        found: Vec::new(),
+        rules,
+        follow,
+        skipped: 0,
+        left_out: Vec::new(),
+    };
+    // A directory stands right before what it holds, so that whoever unpacks it can set its time when it is done
+    // with it. No handle is kept for one that waits, so that depth costs none.
+    let mut waiting = list(&mut tree, Path::new(""), &options, 0)?;
     while let Some(directory) = waiting.pop() {
-        let first = tree.found.len();
-        list(&mut tree, &directory, &options)?;
-        let inner = tree.found.get(first..).unwrap_or_default().iter().rev();
-        waiting
-            .extend(inner.filter(|found| found.kind == FoundKind::Directory).map(|found| found.path.clone()));
+        let path = directory.path.clone();
+        tree.found.push(directory);
+        let inner = list(&mut tree, &path, &options, waiting.len())?;
+        waiting.extend(inner);
     }
     Ok(tree)
 }
 
-fn list(tree: &mut Tree, directory: &Path, options: &WalkOptions) -> Result<(), WalkError> {
+/// Lists one directory: what is no directory goes to the tree, and those inside are returned, the last first.
+fn list(
+    tree: &mut Tree,
+    directory: &Path,
+    options: &WalkOptions,
+    waiting: usize,
+) -> Result<Vec<Found>, WalkError> {
+    let mut directories = Vec::new();
     let folder = tree.path.clone();
     let fail = |path: &Path| {
         let path = folder.join(path);
@@ -45,6 +63,8 @@ fn list(tree: &mut Tree, directory: &Path, options: &WalkOptions) -> Result<(), 
     {
         tree.rules.add_ignore_file(directory.into(), &text);
     }
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let now = i128::from(clock.tv_sec) * 1_000_000_000 + i128::from(clock.tv_nsec);
     for name in names(&handle).map_err(fail(directory))? {
         let path = directory.join(&name);
         let status = match statat(&handle, &name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -65,7 +85,10 @@ fn list(tree: &mut Tree, directory: &Path, options: &WalkOptions) -> Result<(), 
         if is_link && file_type == FileType::Directory {
             no_loop(&folder, &path, &status)?;
         }
-        if tree.rules.leaves_out(&path, file_type == FileType::Directory) {
+        if let Some(why) = tree.rules.why(&path, file_type == FileType::Directory) {
+            if options.remember_left_out {
+                tree.left_out.push((path, why));
+            }
             continue;
         }
         let kind = match file_type {
@@ -83,15 +106,34 @@ fn list(tree: &mut Tree, directory: &Path, options: &WalkOptions) -> Result<(), 
         if path.components().count() > DEPTH {
             return Err(WalkError::TooDeep { path: folder.join(path), limit: DEPTH });
         }
-        if tree.found.len() == options.max_entries {
+        if tree.found.len() + waiting + directories.len() >= options.max_entries {
             return Err(WalkError::TooMany { path: folder, limit: options.max_entries });
         }
         let size = if kind == FoundKind::File { u64::try_from(status.st_size).unwrap_or(0) } else { 0 };
         let mode = status.st_mode & MODE_MASK;
-        tree.found.push(Found { path, kind, mode, size, mtime: mtime(&status) });
+        let stamp = stamp(&status, size, now);
+        let found = Found { path, kind, mode, size, mtime: mtime(&status), stamp };
+        match kind {
+            FoundKind::Directory => directories.push(found),
+            _ => tree.found.push(found),
+        }
     }
-    Ok(())
+    directories.reverse();
+    Ok(directories)
 }
+
+/// What an entry is stamped with. One changed within the last ticks of the kernel's clock could change again without
+/// a new time, so it gets a stamp that stands for none.
+fn stamp(status: &rustix::fs::Stat, size: u64, now: i128) -> Stamp {
+    let changed = i128::from(status.st_ctime) * 1_000_000_000 + i128::from(status.st_ctime_nsec);
+    if changed > now - TICKS {
+        return Stamp::default();
+    }
+    Stamp { inode: status.st_ino, mode: status.st_mode & 0o7777, size, changed }
+}
+
+/// Two ticks of the slowest clock a kernel is built with, in nanoseconds.
+const TICKS: i128 = 20_000_000;
 
 fn dangling(path: PathBuf, errno: Errno) -> WalkError {
     WalkError::Read { path, source: errno.into() }
