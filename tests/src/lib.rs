@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
 pub mod act;
+pub mod edge;
 
 use leasehold_contract::authority::Permission;
 use leasehold_engine::bindings::types::{Context, Lease};

@@ -178,6 +178,12 @@ impl Policy {
         Denial { missing, ..self.denial(asked, false) }
     }
 
+    /// A no because of where an endpoint's name led; `grant` would allow it.
+    pub fn wrong_endpoint(&self, name: &str, found: String, grant: String) -> Denial {
+        let missing = Missing::Address { found, grant };
+        Denial { missing, ..self.denial(Asked::of_name(name, Permission::Tcp), false) }
+    }
+
     /// A no for a reason that no grant would mend.
     pub fn never(&self, import: &'static str, permission: Permission, asked: &str, reason: String) -> Denial {
         Denial {

@@ -89,16 +89,22 @@ impl CallState {
         &self.scope
     }
 
+    /// The same, for the functions of a facility. Counts as a call into the host.
+    pub fn counted_scope(&mut self) -> Arc<Scope> {
+        self.host_calls += 1;
+        self.scope.clone()
+    }
+
     /// What a facility keeps for this call, made when it is first asked for, beside the call's resources.
     /// Counts as a call into the host.
     pub fn keeping<S: Any + Send>(
         &mut self,
-        make: impl FnOnce(&Arc<Scope>) -> S,
+        make: impl FnOnce(&Arc<Scope>, &Facilities) -> S,
     ) -> (&mut S, &mut ResourceTable) {
         self.host_calls += 1;
         let found = self.kept.iter().position(|kept| kept.is::<S>());
         let place = found.unwrap_or_else(|| {
-            self.kept.push(Box::new(make(&self.scope)));
+            self.kept.push(Box::new(make(&self.scope, &self.facilities)));
             self.kept.len() - 1
         });
         match self.kept[place].downcast_mut() {

@@ -36,7 +36,7 @@ impl Facilities {
     }
 
     /// The facility of this type.
-    pub(crate) fn find<F: Facility>(&self) -> Option<Arc<F>> {
+    pub fn find<F: Facility>(&self) -> Option<Arc<F>> {
         self.0.iter().find_map(|facility| {
             let any: Arc<dyn Any + Send + Sync> = facility.clone();
             any.downcast().ok()
