@@ -57,21 +57,26 @@ impl Resolve for Names {
 
 /// An engine whose edge is set up like this, and the fixture `reach` loaded in it.
 pub struct Edge {
-    engine: Engine,
+    provider: Provider,
 }
 
 impl Edge {
     /// Makes one.
     pub fn new(settings: HttpSettings) -> Edge {
-        let edge = Arc::new(HttpEdge::with_resolver(settings, names().clone()).expect("the settings are good"));
+        let edge =
+            Arc::new(HttpEdge::with_resolver(settings, names().clone()).expect("the settings are good"));
         let facilities: Vec<Arc<dyn Facility>> = vec![
             Arc::new(HttpFacility::new(edge.clone())),
             Arc::new(ConnectFacility::new(edge)),
             Arc::new(StateFacility),
             Arc::new(EgressFacility),
         ];
-        let options = EngineOptions { facilities: facilities.into_iter().collect(), ..EngineOptions::default() };
-        Edge { engine: Engine::new(options).expect("the engine runs on this machine") }
+        let options =
+            EngineOptions { facilities: facilities.into_iter().collect(), ..EngineOptions::default() };
+        let engine = Engine::new(options).expect("the engine runs on this machine");
+        let everything = leasehold_contract::authority::Permission::ALL.iter().copied().collect();
+        let compiled = engine.load(&bytes("reach")).expect("the fixture is a component");
+        Edge { provider: compiled.link(&everything).expect("the host has all it wants") }
     }
 
     /// The one that most tests share.
@@ -82,14 +87,10 @@ impl Edge {
 
     /// A guest that is granted these things beside clocks and state.
     pub fn guest(&self, grants: &[&str]) -> Guest {
-        static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
-        let component = BYTES.get_or_init(|| bytes("reach"));
-        let everything = leasehold_contract::authority::Permission::ALL.iter().copied().collect();
-        let compiled = self.engine.load(component).expect("the fixture is a component");
-        let provider = compiled.link(&everything).expect("the host has all it wants");
-        let grants = ["time", "state"].iter().chain(grants).map(|text| text.parse().expect("a grant")).collect();
+        let grants =
+            ["time", "state"].iter().chain(grants).map(|text| text.parse().expect("a grant")).collect();
         Guest {
-            provider,
+            provider: self.provider.clone(),
             policy: Arc::new(Policy::new("reach", None, grants)),
             secrets: Arc::default(),
             state: Arc::default(),
@@ -114,7 +115,7 @@ pub struct Guest {
     options: CallOptions,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Vault(HashMap<String, String>);
 
 impl Resolver for Vault {
@@ -185,11 +186,8 @@ impl Guest {
 
     /// Calls a method.
     pub async fn call<H: Hook>(&self, hook: H) -> Finished<H::Answer> {
-        let services = Services {
-            resolver: self.secrets.clone(),
-            state: self.state.clone(),
-            audit: self.audit.clone(),
-        };
+        let services =
+            Services { resolver: self.secrets.clone(), state: self.state.clone(), audit: self.audit.clone() };
         let consumer = Consumer {
             tenant: self.tenant.clone(),
             environment: "environment".into(),
@@ -224,7 +222,10 @@ impl Server {
     }
 
     /// The same at an address.
-    pub async fn at(address: &str, answer: impl Fn(&str) -> Vec<u8> + Clone + Send + Sync + 'static) -> Server {
+    pub async fn at(
+        address: &str,
+        answer: impl Fn(&str) -> Vec<u8> + Clone + Send + Sync + 'static,
+    ) -> Server {
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = requests.clone();
         let mut server = Server::raw(address, move |mut stream| {
@@ -245,7 +246,10 @@ impl Server {
     }
 
     /// Hands every connection to this.
-    pub async fn raw<F>(address: &str, serve: impl Fn(TcpStream) -> F + Clone + Send + Sync + 'static) -> Server
+    pub async fn raw<F>(
+        address: &str,
+        serve: impl Fn(TcpStream) -> F + Clone + Send + Sync + 'static,
+    ) -> Server
     where
         F: Future<Output = ()> + Send,
     {

@@ -5,6 +5,7 @@
 //! imports, and [`Reach`] is what one call brings along: its policy, its secrets, who is told of it.
 
 pub mod audit;
+pub mod config;
 mod connect;
 pub mod facility;
 pub mod http;

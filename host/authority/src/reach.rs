@@ -21,6 +21,12 @@ pub struct Services {
     pub audit: Arc<dyn Sink>,
 }
 
+impl std::fmt::Debug for Services {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Services")
+    }
+}
+
 /// What one call may reach.
 pub struct Reach {
     policy: Arc<Policy>,
@@ -28,6 +34,9 @@ pub struct Reach {
     services: Services,
     latest: Mutex<Option<Verdict>>,
 }
+
+/// Refusals of one call that are told to people as they happen; all of them are in the audit.
+const DENIALS_TOLD: u64 = 20;
 
 /// What became of the latest request of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,9 +92,12 @@ impl Reach {
 
     /// Tells of a refusal.
     pub(crate) fn denied(&self, scope: &Scope, denial: &Denial) {
-        scope.meter.denial();
+        let count = scope.meter.denial();
         let text = self.scrubbed(&denial.to_string());
-        tracing::warn!(target: "leasehold::denied", provider = denial.provider, lease = scope.lease, invocation = scope.invocation, "{text}");
+        let (provider, lease, invocation) = (&denial.provider, &scope.lease, &scope.invocation);
+        if count <= DENIALS_TOLD {
+            tracing::warn!(target: "leasehold::denied", provider, lease, invocation, "{text}");
+        }
         let target = self.scrubbed(&denial.asked);
         self.note(Verdict::Denied(text.clone()));
         let entry = Entry::new(scope, self.policy.provider(), denial.permission, target);

@@ -3,8 +3,9 @@
 use crate::home;
 use crate::settings::Settings;
 use clap::Args;
-use leasehold::{Allocation, Builder, Leasehold};
+use leasehold::{Allocation, Builder, Leasehold, OwnMachine};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where a command finds what it works on.
 #[derive(Args)]
@@ -31,7 +32,9 @@ impl Host {
     /// The same with something of the caller's own.
     pub(crate) async fn open_with(&self, with: impl FnOnce(Builder) -> Builder) -> anyhow::Result<Leasehold> {
         // A handful of calls does not repay a pool.
-        let builder = Leasehold::builder(home::state()?).allocation(Allocation::OnDemand);
+        // A person's own settings may name what is on their own machine.
+        let builder =
+            Leasehold::builder(home::state()?).allocation(Allocation::OnDemand).secrets(Arc::new(OwnMachine));
         let settings = Settings::read(self.settings.as_deref())?;
         Ok(settings.apply(with(builder))?.build().await?)
     }

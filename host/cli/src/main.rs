@@ -1,5 +1,6 @@
 //! The command line of Leasehold.
 
+mod audit;
 mod capabilities;
 mod cp;
 mod env;
@@ -19,6 +20,7 @@ mod run;
 mod settings;
 mod sync;
 mod table;
+mod telemetry;
 mod when;
 
 use clap::{Parser, Subcommand};
@@ -52,6 +54,7 @@ enum Command {
     #[command(name = "cp")]
     Copy(cp::Copy),
     Reconcile(reconcile::Reconcile),
+    Audit(audit::Audit),
     Inspect(inspect::Inspect),
     Capabilities(capabilities::Capabilities),
     Limits(limits::Limits),
@@ -59,13 +62,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Warnings of the library are for people; nothing else is said on success.
-    tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
-        .with_writer(std::io::stderr)
-        .without_time()
-        .with_target(false)
-        .init();
+    let _telling = telemetry::Telemetry::begin();
     let result = match CommandLine::parse().command {
         Command::Run(run) => run.run(),
         Command::Provider(provider) => host::complete(provider.run()),
@@ -74,6 +71,7 @@ fn main() -> ExitCode {
         Command::Sync(sync) => host::complete(sync.run()),
         Command::Copy(copy) => host::complete(copy.run()),
         Command::Reconcile(reconcile) => reconcile.run(),
+        Command::Audit(audit) => host::complete(audit.run()),
         Command::Inspect(inspect) => inspect.run(),
         Command::Capabilities(capabilities) => capabilities.run(),
         Command::Limits(limits) => limits.run(),

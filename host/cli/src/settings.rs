@@ -3,7 +3,7 @@
 //! It is read strictly: a key that nobody reads is an error that names it and whose it would be.
 
 use anyhow::Context;
-use leasehold::{Builder, Environment, Grant, ProviderFiles, StoreAt};
+use leasehold::{Builder, Environment, Grant, HttpSettings, ProviderFiles, Proxy, ProxySettings, StoreAt};
 use serde_json::{Map, Value};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,15 @@ pub(crate) struct Settings {
     store: Option<String>,
     environments: Vec<Environment>,
     providers: Vec<ProviderSettings>,
+    network: Network,
+}
+
+/// How the network is reached.
+#[derive(Debug, Default)]
+struct Network {
+    /// Files of certificates, from the folder of the settings.
+    certificates: Vec<PathBuf>,
+    proxy: ProxySettings,
 }
 
 #[derive(Debug)]
@@ -54,6 +63,8 @@ impl Settings {
         if let Some(store) = &self.store {
             builder = builder.store(store_at(store, &folder)?);
         }
+        let certificates = self.network.certificates.into_iter().map(|file| folder.join(file)).collect();
+        builder = builder.network(HttpSettings { certificates, proxy: self.network.proxy });
         let place = self.file.display().to_string();
         for environment in self.environments {
             builder = builder.environment(environment, place.clone());
@@ -82,7 +93,7 @@ fn store_at(store: &str, folder: &Path) -> anyhow::Result<StoreAt> {
 }
 
 fn parse(table: &Table, file: &Path) -> anyhow::Result<Settings> {
-    only(table, "the file itself", &["store", "environments", "providers"])?;
+    only(table, "the file itself", &["store", "environments", "providers", "network"])?;
     let mut settings = Settings { file: file.to_owned(), ..Settings::default() };
     settings.store = table.get("store").map(|value| text(value, "`store`")).transpose()?;
     for (name, value) in tables(table, "environments")? {
@@ -108,7 +119,40 @@ fn parse(table: &Table, file: &Path) -> anyhow::Result<Settings> {
         let (name, declaration) = (name.clone(), path("declaration")?);
         settings.providers.push(ProviderSettings { name, component, declaration, grants });
     }
+    if let Some(network) = table.get("network") {
+        settings.network = read_network(network)?;
+    }
     Ok(settings)
+}
+
+fn read_network(value: &Toml) -> anyhow::Result<Network> {
+    let owner = "[network]";
+    let entry = only(inner(value, owner)?, owner, &["certificates", "proxy"])?;
+    let certificates =
+        entry.get("certificates").map_or(Ok(Vec::new()), |value| texts(value, "certificates", owner))?;
+    let proxy = match entry.get("proxy") {
+        None => ProxySettings::default(),
+        // The variables of the environment count only for whoever says so.
+        Some(Toml::String(word)) if word == "environment" => ProxySettings::of_environment()?,
+        Some(Toml::String(_)) => anyhow::bail!("`proxy` in {owner} is \"environment\" or a table"),
+        Some(table) => {
+            let owner = "[network.proxy]";
+            let entry = only(inner(table, owner)?, owner, &["http", "https", "except"])?;
+            let proxy = |key: &str| -> anyhow::Result<Option<Proxy>> {
+                let Some(value) = entry.get(key) else { return Ok(None) };
+                let text = text(value, &format!("`{key}` in {owner}"))?;
+                Ok(Some(text.parse().with_context(|| format!("`{key}` in {owner}"))?))
+            };
+            let except = entry.get("except").map_or(Ok(Vec::new()), |value| texts(value, "except", owner))?;
+            ProxySettings { http: proxy("http")?, https: proxy("https")?, except }
+        }
+    };
+    Ok(Network { certificates: certificates.into_iter().map(PathBuf::from).collect(), proxy })
+}
+
+fn texts(value: &Toml, key: &str, owner: &str) -> anyhow::Result<Vec<String>> {
+    let list = value.as_array().with_context(|| format!("`{key}` in {owner} must be a list"))?;
+    list.iter().map(|value| text(value, &format!("each of `{key}` in {owner}"))).collect()
 }
 
 /// The table, when every key in it is read by somebody.

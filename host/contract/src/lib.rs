@@ -9,6 +9,7 @@ pub mod budget;
 pub mod capability;
 pub mod declaration;
 pub mod method;
+pub mod schema;
 pub mod secret;
 pub mod text;
 pub mod verification;

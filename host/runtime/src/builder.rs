@@ -6,9 +6,15 @@ use crate::installed::components::Components;
 use crate::installed::installing::{Brought, Component, once_each};
 use crate::installed::shelf::Shelf;
 use crate::installed::{ProviderFiles, embedded};
+use crate::ledger::Ledger;
 use crate::runtime::{Inner, Leasehold, Pinned};
-use leasehold_authority::facility::JailFacility;
+use leasehold_authority::Services;
+use leasehold_authority::facility::{
+    ConnectFacility, EgressFacility, HttpFacility, JailFacility, StateFacility,
+};
+use leasehold_authority::http::{HttpEdge, HttpSettings};
 use leasehold_authority::jail::{Isolation, Jails};
+use leasehold_authority::secret::resolve::{NoSecrets, Resolver};
 use leasehold_contract::authority::Grant;
 use leasehold_engine::{Allocation, Facility, Limits};
 use leasehold_lease::registry::Registry;
@@ -42,6 +48,8 @@ pub struct Builder {
     environments: Vec<(Environment, Place)>,
     brought: Vec<Brought>,
     warm: bool,
+    network: HttpSettings,
+    secrets: Arc<dyn Resolver>,
 }
 
 impl Builder {
@@ -58,6 +66,8 @@ impl Builder {
             environments: Vec::new(),
             brought: Vec::new(),
             warm: false,
+            network: HttpSettings::default(),
+            secrets: Arc::new(NoSecrets),
         }
     }
 
@@ -118,6 +128,18 @@ impl Builder {
         self
     }
 
+    /// Reaches the network like this.
+    pub fn network(mut self, settings: HttpSettings) -> Self {
+        self.network = settings;
+        self
+    }
+
+    /// Takes the values of secrets from here; without it no configuration may have any.
+    pub fn secrets(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.secrets = resolver;
+        self
+    }
+
     /// Brings a provider along: it is installed, or upgraded, when one other than `local` is first asked for.
     /// Without a declaration it declares itself by its name and may have what it imports, as far as it is
     /// granted.
@@ -151,13 +173,27 @@ impl Builder {
         let Builder { directory, store, cache, limits, isolation, allocation, clock, times, .. } = self;
         own(&directory)?;
         let jails = Arc::new(Jails::open(&directory.join("jails"))?);
-        let jail: Arc<dyn Facility> = Arc::new(JailFacility::new(jails.clone(), isolation));
+        let edge = Arc::new(HttpEdge::new(self.network)?);
+        let facilities: [Arc<dyn Facility>; 5] = [
+            Arc::new(JailFacility::new(jails.clone(), isolation)),
+            Arc::new(HttpFacility::new(edge.clone())),
+            Arc::new(ConnectFacility::new(edge)),
+            Arc::new(StateFacility),
+            Arc::new(EgressFacility),
+        ];
+        let ledger = Ledger::default();
+        let services = Services {
+            resolver: self.secrets,
+            state: Arc::new(ledger.clone()),
+            audit: Arc::new(ledger.clone()),
+        };
         let components = Components::new(
             cache.unwrap_or_else(|| directory.join("compiled")),
-            std::iter::once(jail).collect(),
+            facilities.into_iter().collect(),
             allocation,
             Shelf::new(directory.join("providers")),
             limits,
+            services,
         );
         let warming = self.warm.then(|| components.begin(embedded::pin()));
         let options = Options { clock: clock.clone(), ..Options::default() };
@@ -166,6 +202,7 @@ impl Builder {
             #[cfg(feature = "postgres")]
             StoreAt::Server(address) => Store::connect(&address, options).await?,
         };
+        ledger.open(store.clone());
         let registry = Registry::new(store.clone(), components);
         if let Some(warming) = warming {
             registry.begin(&embedded::pin(), warming);
@@ -176,6 +213,7 @@ impl Builder {
         Ok(Leasehold(Arc::new(Inner {
             state: directory,
             store,
+            ledger,
             registry,
             leases,
             jails,

@@ -6,6 +6,7 @@ use crate::installed::registry::blocking;
 use crate::probe::Probed;
 use crate::runtime::Leasehold;
 use crate::session::Session;
+use crate::validate::Accepted;
 use leasehold_contract::Method;
 use leasehold_contract::budget::{BudgetRequest, budget};
 use leasehold_contract::capability::published_reusable;
@@ -114,7 +115,7 @@ impl Environment {
         let verification = resolved.component.provider.inspection().verification();
         let mut wanted = Wanted::new(&self.name, pins, who.tenant);
         wanted.run = who.run;
-        wanted.config = Value::Object(self.config.clone()).to_string();
+        wanted.config = Value::Object(self.checked(declared)?).to_string();
         wanted.declared_acquire_ms = declared.default_acquire_timeout_ms;
         wanted.reusable = published_reusable(verification, &declared.capabilities);
         wanted.scope = terms.scope;
@@ -148,13 +149,14 @@ impl Environment {
         if !resolved.component.has(Method::Probe) {
             return Ok(Probed::has_no_probe(&self.provider));
         }
+        let config = Value::Object(self.checked(&resolved.driver)?).to_string();
         let context = CallContext {
             driver_key: resolved.driver.driver_key,
             tenant: For::default().tenant,
             environment_id: self.name.clone(),
             run_id: None,
             invocation_id: crate::id::random("call"),
-            config: Value::Object(self.config.clone()).to_string(),
+            config,
             remaining_ms: 0,
             trace_parent: None,
         };
@@ -165,7 +167,7 @@ impl Environment {
             kind: DriverKind::SandboxProvider,
         };
         let time = Duration::from_millis(budget(Method::Probe, &request).timeout_ms);
-        let finished = resolved.component.call(Probe {}, context, time, CancellationToken::new()).await;
+        let finished = resolved.component.call(Probe {}, context, time, None, CancellationToken::new()).await;
         Ok(Probed::answered(finished.answer.map(|answer| answer.map_err(convert::fault))))
     }
 }
@@ -205,12 +207,14 @@ impl Leasehold {
         }
     }
 
-    /// Adds an environment to the store.
+    /// Adds an environment to the store, its configuration as the provider normalised it. Gives what the
+    /// provider found worth saying.
     ///
     /// # Errors
-    /// When its name is taken or cannot be one, or no installed provider has its provider's name.
-    pub async fn add_environment(&self, environment: &Environment) -> Result<(), Error> {
-        let Environment { name, provider, config } = environment;
+    /// When its name is taken or cannot be one, no provider that can be used has its provider's name, or the
+    /// configuration is refused.
+    pub async fn add_environment(&self, environment: &Environment) -> Result<Vec<String>, Error> {
+        let Environment { name, provider, .. } = environment;
         if !names_an_environment(name) {
             return Err(Error::EnvironmentName { name: name.clone() });
         }
@@ -219,8 +223,9 @@ impl Leasehold {
         if let Some((_, place)) = self.0.environments.iter().find(|(known, _)| known.name == *name) {
             return Err(taken(place.to_string()));
         }
-        match self.0.store.add_environment(name, provider, config).await? {
-            true => Ok(()),
+        let Accepted { config, warnings } = environment.validate(self).await?;
+        match self.0.store.add_environment(name, provider, &config).await? {
+            true => Ok(warnings),
             false => Err(taken(Place::store().to_string())),
         }
     }

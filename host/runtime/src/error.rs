@@ -1,6 +1,7 @@
 //! What can go wrong between a host application and a sandbox.
 
 use crate::installed::EngineFault;
+use leasehold_authority::http::TlsError;
 use leasehold_authority::jail::JailError;
 use leasehold_contract::Method;
 use leasehold_engine::{CallError, LoadError};
@@ -159,6 +160,17 @@ pub enum Error {
         /// The one it gave.
         got: String,
     },
+    /// An environment's configuration does not fit its driver.
+    #[error("the configuration of `{environment}` cannot be used:{}", lines(.faults))]
+    Config {
+        /// The environment.
+        environment: String,
+        /// What is wrong with it, each with its place.
+        faults: Vec<String>,
+    },
+    /// The network cannot be used as the settings say.
+    #[error(transparent)]
+    Network(#[from] TlsError),
     /// A variable that no shell could name.
     #[error("`{name}` cannot name a variable: use letters, digits and `_`, not beginning with a digit")]
     VariableName {

@@ -23,15 +23,21 @@ mod environment;
 mod error;
 mod id;
 mod installed;
+mod ledger;
 mod probe;
 mod runtime;
 mod session;
+mod validate;
 
 pub use builder::{Builder, StoreAt};
 pub use environment::{Environment, For, Place, Terms};
 pub use error::Error;
-pub use installed::{EngineFault, LOCAL_PROVIDER, ProviderFiles};
+pub use installed::{EngineFault, Granted, LOCAL_PROVIDER, ProviderFiles};
+pub use leasehold_authority::http::{HttpSettings, Proxy, ProxySettings};
 pub use leasehold_authority::jail::{Isolation, Layer};
+pub use leasehold_authority::secret::resolve::{
+    Consumer, NoSecrets, OwnMachine, Purpose, ResolveError, Resolver, Resolving,
+};
 pub use leasehold_contract as contract;
 pub use leasehold_contract::authority::{Grant, Permission};
 pub use leasehold_engine as engine;
@@ -41,8 +47,8 @@ pub use leasehold_lease::registry::{
     self, Change, ProviderRecord, ProviderStatus, Published, Refusal, RegistryError, Removed,
 };
 pub use leasehold_lease::{
-    Blocker, Clock, Disposition, Event, Filter, Lease, LeaseId, Outline, Policy, Released, Releasing, Report,
-    Scope, State, SystemClock,
+    Audit, AuditFilter, Blocker, Clock, Disposition, Event, Filter, Lease, LeaseId, Outline, Policy,
+    Released, Releasing, Report, Scope, State, SystemClock,
 };
 pub use leasehold_sync::{
     LeftOut, Mapping, MappingKind, MergeReport, Moved, Operation, PostUpload, Progress, Roots, Tree,
@@ -51,3 +57,4 @@ pub use leasehold_sync::{
 pub use probe::{Diagnostic, Probed};
 pub use runtime::Leasehold;
 pub use session::{Command, Session, Streams, Synced, Transfer};
+pub use validate::Accepted;

@@ -5,6 +5,7 @@ use crate::environment::{Environment, Place};
 use crate::error::Error;
 use crate::installed::components::Components;
 use crate::installed::installing::Brought;
+use crate::ledger::Ledger;
 use crate::session::Session;
 use leasehold_authority::jail::Jails;
 use leasehold_lease::registry::Registry;
@@ -24,6 +25,7 @@ pub(crate) struct Inner {
     /// The directory it keeps what it knows in.
     pub(crate) state: PathBuf,
     pub(crate) store: Store,
+    pub(crate) ledger: Ledger,
     pub(crate) registry: Registry<Components>,
     pub(crate) leases: Leases,
     pub(crate) jails: Arc<Jails>,
@@ -104,6 +106,7 @@ impl Leasehold {
     /// Waits until nothing begun here is under way any more; a host that is about to exit awaits it.
     pub async fn idle(&self) {
         self.0.leases.idle().await;
+        self.0.ledger.flushed().await;
     }
 
     /// The leases of every host that shares this store.

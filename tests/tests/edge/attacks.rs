@@ -13,7 +13,10 @@ async fn a_redirect_is_the_guests_to_follow_and_is_judged_again() {
     .await;
     let guest = Edge::shared().guest(&[&server.grant(), "http=http://*"]);
     let said = guest.run(&["request", "GET", &server.url("/")]).await;
-    assert!(said.contains("status 302\n") && said.contains("header location: http://169.254.169.254/latest"), "{said}");
+    assert!(
+        said.contains("status 302\n") && said.contains("header location: http://169.254.169.254/latest"),
+        "{said}"
+    );
     let said = guest.run(&["request", "GET", "http://169.254.169.254/latest"]).await;
     assert!(said.starts_with("error ErrorCode::DestinationIpProhibited"), "{said}");
     assert!(said.contains("a cloud's metadata service"), "{said}");
@@ -73,13 +76,16 @@ async fn lengths_that_contradict_each_other_are_refused_on_both_sides() {
     let server = Server::answering(|_| ok("x")).await;
     let guest = Edge::shared().guest(&[&server.grant()]);
     let url = server.url("/");
-    let said = guest.run(&["request", "POST", &url, "-h", "content-length:4", "-h", "content-length:4"]).await;
+    let said =
+        guest.run(&["request", "POST", &url, "-h", "content-length:4", "-h", "content-length:4"]).await;
     assert!(said.contains("HeaderError"), "{said}");
     let said = guest.run(&["request", "POST", &url, "-h", "transfer-encoding:chunked"]).await;
     assert!(said.contains("HeaderError::Forbidden"), "{said}");
     // Less and more than was announced.
     for (length, body) in [("9", "four"), ("2", "four")] {
-        let said = guest.run(&["request", "POST", &url, "-h", &format!("content-length:{length}"), "-p", body]).await;
+        let said = guest
+            .run(&["request", "POST", &url, "-h", &format!("content-length:{length}"), "-p", body])
+            .await;
         assert!(said.starts_with("error"), "{length}: {said}");
     }
     assert!(server.requests().iter().all(|request| !request.ends_with("four")), "{:?}", server.requests());
@@ -98,7 +104,8 @@ async fn trailers_carry_nothing_that_a_header_may_not() {
         let said = guest.run(&["request", "POST", &url, "-p", "x", "-t", &format!("{name}:evil")]).await;
         assert!(said.contains("HeaderError::Forbidden"), "{name}: {said}");
     }
-    let said = guest.run(&["request", "POST", &url, "-p", "x", "-t", "authorization:evil", "-t", "x-sum:1"]).await;
+    let said =
+        guest.run(&["request", "POST", &url, "-p", "x", "-t", "authorization:evil", "-t", "x-sum:1"]).await;
     assert!(said.contains("status 200"), "{said}");
     assert!(server.requests().iter().all(|request| !request.contains("evil")), "{:?}", server.requests());
 }
@@ -148,10 +155,9 @@ async fn a_body_that_never_ends_ends_with_a_limit() {
 
 #[tokio::test]
 async fn ten_thousand_requests_at_once_are_thirty_two() {
-    let silent = Server::raw("127.0.0.1:0", |mut stream| async move {
-        while heard(&mut stream).await.is_some() {}
-    })
-    .await;
+    let silent =
+        Server::raw("127.0.0.1:0", |mut stream| async move { while heard(&mut stream).await.is_some() {} })
+            .await;
     let guest = Edge::shared().guest(&[&silent.grant()]);
     let said = guest.run(&["flood", "10000", &silent.url("/")]).await;
     assert!(said.starts_with("open 32 refused 9968"), "{said}");

@@ -39,12 +39,22 @@ async fn a_socket_has_a_name_and_speaks_http_and_anything_else() {
     let grant = format!("unix-http=docker={}", path.display());
     let guest = Edge::shared().guest(&[&grant]);
     let said = guest.run(&["request", "POST", "http://docker/v1.41/info", "-b", "x"]).await;
-    assert!(said.contains("status 200") && said.contains("body POST /v1.41/info HTTP/1.1\r\nhost: docker\r\n") || said.contains("host: docker"), "{said}");
+    assert!(
+        said.contains("status 200") && said.contains("body POST /v1.41/info HTTP/1.1\r\nhost: docker\r\n")
+            || said.contains("host: docker"),
+        "{said}"
+    );
     let said = guest.run(&["connect", "docker", "GET / HTTP/1.1\r\nhost: x\r\n\r\n"]).await;
     assert!(said.starts_with("heard HTTP/1.1 200 OK"), "{said}");
     let said = guest.run(&["request", "GET", "http://podman/"]).await;
     assert!(said.contains("HttpRequestDenied"), "{said}");
-    assert!(guest.declared(&["http"]).run(&["request", "GET", "http://docker/"]).await.contains("HttpRequestDenied"));
+    assert!(
+        guest
+            .declared(&["http"])
+            .run(&["request", "GET", "http://docker/"])
+            .await
+            .contains("HttpRequestDenied")
+    );
 }
 
 #[tokio::test]
@@ -67,7 +77,11 @@ async fn what_has_no_grant_no_server_or_no_place_is_not_opened() {
     let port = server.port();
     names().give("private.endpoint", &["127.0.0.1"]);
     let closed = Server::raw("127.0.0.1:0", |_| async {}).await.port();
-    let grants = [format!("tcp=echo=127.0.0.1:{port}"), format!("tcp=named=private.endpoint:{port}"), "tcp=none=127.0.0.1:1".into()];
+    let grants = [
+        format!("tcp=echo=127.0.0.1:{port}"),
+        format!("tcp=named=private.endpoint:{port}"),
+        "tcp=none=127.0.0.1:1".into(),
+    ];
     let grants: Vec<_> = grants.iter().map(String::as_str).collect();
     let guest = Edge::shared().guest(&grants);
     let _ = closed;
@@ -80,7 +94,10 @@ async fn what_has_no_grant_no_server_or_no_place_is_not_opened() {
         assert!(said.contains(expected), "{name}: {said}");
     }
     let said = guest.run(&["connect-many", "echo", "20"]).await;
-    assert!(said.contains("open 16 then") && said.contains("limit `connections` hit: 17 of at most 16"), "{said}");
+    assert!(
+        said.contains("open 16 then") && said.contains("limit `connections` hit: 17 of at most 16"),
+        "{said}"
+    );
     server.left_alone().await;
 }
 

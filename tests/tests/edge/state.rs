@@ -20,14 +20,19 @@ async fn a_value_is_written_over_the_version_that_is_named_and_no_other() {
     assert_eq!(act(&["set", "a", "three"]).await, "version 3");
     assert_eq!(act(&["set", "b", "soon gone", "-", "0"]).await, "version 4");
     assert_eq!(act(&["get", "b"]).await, "absent");
-    assert!(guest.audit().iter().all(|entry| entry.permission == Permission::State && entry.denied.is_none()));
+    assert!(
+        guest.audit().iter().all(|entry| entry.permission == Permission::State && entry.denied.is_none())
+    );
 }
 
 #[tokio::test]
 async fn a_flood_of_keys_ends_at_the_quota() {
     let guest = Edge::shared().guest(&[]);
     let said = guest.run(&["state", "flood", "5000"]).await;
-    assert!(said.starts_with("wrote 1000 then") && said.contains("limit `state-keys` hit: 1001 of at most 1000"), "{said}");
+    assert!(
+        said.starts_with("wrote 1000 then") && said.contains("limit `state-keys` hit: 1001 of at most 1000"),
+        "{said}"
+    );
     let said = guest.run(&["state", "big", "100000"]).await;
     assert!(said.contains("limit `state-value-bytes` hit: 100000 of at most 65536 bytes"), "{said}");
     let small = Edge::shared().guest(&[]).limited(&[(Limit::StateBytes, 100)]);

@@ -66,7 +66,8 @@ pub(crate) async fn open(
         match way {
             ConnectWay::Unix { socket, .. } => match UnixStream::connect(socket).await {
                 Ok(stream) => Ok(Box::new(stream) as Box<dyn Io>),
-                Err(error) => Err(Failed::Unreachable(format!("{socket}: {error}"))),
+                // Not where the socket is: that is the host's to know.
+                Err(error) => Err(Failed::Unreachable(format!("`{}`: {error}", plain(name, 100)))),
             },
             ConnectWay::Tcp(endpoint) => {
                 let host = endpoint.host.to_string();

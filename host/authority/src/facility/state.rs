@@ -95,6 +95,11 @@ impl Host for View {
             return Ok(Ok(None));
         }
         let found = reach.state().get(&owner, &key).await.map_err(told);
+        if let Ok(found) = &found {
+            let size = found.as_ref().map_or(0, |found| found.value.len() as u64);
+            let target = format!("get {}", leasehold_contract::text::plain(&key, 100));
+            reach.used(&self.0, Permission::State, target, (0, size));
+        }
         Ok(found.map(|found| found.map(|found| Versioned { value: found.value, version: found.version })))
     }
 
@@ -120,7 +125,12 @@ impl Host for View {
         if key.len() > KEY_MAX {
             return Ok(Ok(false));
         }
-        Ok(reach.state().remove(&owner, &key, expected).await.map_err(told))
+        let removed = reach.state().remove(&owner, &key, expected).await.map_err(told);
+        if removed.is_ok() {
+            let target = format!("remove {}", leasehold_contract::text::plain(&key, 100));
+            reach.used(&self.0, Permission::State, target, (0, 0));
+        }
+        Ok(removed)
     }
 }
 

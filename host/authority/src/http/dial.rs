@@ -119,7 +119,9 @@ impl HttpEdge {
         let stream: Box<dyn Io> = match target.scheme {
             Scheme::Http => stream,
             Scheme::Https => {
-                Box::new(self.tls.connect(host, stream).await.map_err(|e| Unconnected::Failed(tls_error(e)))?)
+                let failed = |reason| Unconnected::Failed(Error::InternalError(Some(reason)));
+                let connected = self.tls().map_err(failed)?.connect(host, stream).await;
+                Box::new(connected.map_err(|error| Unconnected::Failed(tls_error(error)))?)
             }
         };
         handshake(stream, origin, Some(peer)).await

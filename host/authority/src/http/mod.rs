@@ -22,8 +22,9 @@ pub use target::Target;
 pub use tls::TlsError;
 
 use pool::Pools;
+use rustls::pki_types::CertificateDer;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tls::Tls;
 
 /// How a host reaches the network.
@@ -38,7 +39,9 @@ pub struct HttpSettings {
 /// The edge of one host. Its connections end with it.
 pub struct HttpEdge {
     settings: HttpSettings,
-    tls: Tls,
+    /// Made when it is first needed: reading the system's roots takes longer than starting a process.
+    tls: OnceLock<Result<Tls, String>>,
+    extra: Vec<CertificateDer<'static>>,
     resolver: Arc<dyn Resolve>,
     pools: Pools,
 }
@@ -57,8 +60,17 @@ impl HttpEdge {
     /// # Errors
     /// When certificates cannot be used.
     pub fn with_resolver(settings: HttpSettings, resolver: Arc<dyn Resolve>) -> Result<HttpEdge, TlsError> {
-        let tls = Tls::new(&settings.certificates)?;
-        Ok(HttpEdge { settings, tls, resolver, pools: Pools::default() })
+        let extra =
+            settings.certificates.iter().map(|path| tls::read(path)).collect::<Result<Vec<_>, _>>()?;
+        let extra = extra.into_iter().flatten().collect();
+        Ok(HttpEdge { settings, tls: OnceLock::new(), extra, resolver, pools: Pools::default() })
+    }
+
+    fn tls(&self) -> Result<&Tls, String> {
+        self.tls
+            .get_or_init(|| Tls::new(&self.extra).map_err(|error| error.to_string()))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 }
 

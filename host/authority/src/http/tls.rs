@@ -29,17 +29,14 @@ pub enum TlsError {
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Trusts the system's roots and those in these files.
-    pub(super) fn new(extra: &[PathBuf]) -> Result<Tls, TlsError> {
+    /// Trusts the system's roots and these.
+    pub(super) fn new(extra: &[CertificateDer<'static>]) -> Result<Tls, TlsError> {
         let mut roots = RootCertStore::empty();
         let native = rustls_native_certs::load_native_certs();
         // One broken file of the system must not take the others with it.
         roots.add_parsable_certificates(native.certs);
-        for path in extra {
-            for certificate in read(path)? {
-                let unusable = |error: rustls::Error| unusable(path, &error);
-                roots.add(certificate).map_err(unusable)?;
-            }
+        for certificate in extra {
+            roots.add(certificate.clone()).map_err(TlsError::Setup)?;
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
@@ -65,7 +62,8 @@ impl Tls {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+/// The certificates in a file.
+pub(super) fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(path, &error))?;
     let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(path, &error))?;
     match certificates.is_empty() {

@@ -33,8 +33,8 @@ struct Issued {
     value: SecretString,
     field: SecretField,
     bound: Vec<Bound>,
-    /// What stands for it where it is stored.
-    stored: Value,
+    /// What was written in its field: a reference.
+    written: String,
 }
 
 /// Where a secret may go.
@@ -110,12 +110,12 @@ impl Secrets {
                 .await
                 .map_err(|reason| SecretError::Unresolved { field: stored.field.path.clone(), reason })?;
             let placeholder = placeholder::fresh().ok_or(SecretError::Random)?;
-            let kept = std::mem::replace(slot, Value::String(placeholder.clone()));
+            *slot = Value::String(placeholder.clone());
             if policy.reveals(&stored.field.path) {
                 *slot = Value::String(secrecy::ExposeSecret::expose_secret(&value).to_owned());
             }
             let bound = bound(&stored.field, policy, &whole);
-            issued.push(Issued { placeholder, value, field: stored.field, bound, stored: kept });
+            issued.push(Issued { placeholder, value, field: stored.field, bound, written: stored.secret });
         }
         let scrubber = Scrubber::new(issued.iter().map(|issued| &issued.value));
         Ok((config.to_string(), Secrets { issued, scrubber }))
@@ -131,7 +131,7 @@ impl Secrets {
         self.scrubber.as_ref()
     }
 
-    /// Takes secrets out of a configuration that the guest returns: references stand in their places again.
+    /// Takes secrets out of a configuration that the guest returns: what was written stands in their places again.
     /// What looks like a reference and was not issued is taken out, or the guest could have any secret of the
     /// host resolved and sent to itself.
     pub fn restore(&self, config: &mut Value) {
@@ -141,7 +141,7 @@ impl Secrets {
                     issued.placeholder == *text || secrecy::ExposeSecret::expose_secret(&issued.value) == text
                 });
                 match (issued, &self.scrubber) {
-                    (Some(issued), _) => *config = issued.stored.clone(),
+                    (Some(issued), _) => *config = Value::String(issued.written.clone()),
                     (None, Some(scrubber)) => scrubber.json(config),
                     (None, None) => {}
                 }
@@ -219,4 +219,65 @@ fn origin(url: &str) -> Option<Bound> {
     };
     let host = uri.host()?.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     Some(Bound::Origin(scheme, host, uri.port_u16().unwrap_or(scheme.port())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_contract::secret::fields;
+    use resolve::{Purpose, Resolving};
+    use serde_json::json;
+
+    #[derive(Debug)]
+    struct Named;
+
+    impl Resolver for Named {
+        fn resolve<'a>(&'a self, reference: &'a str, _: &'a Consumer) -> Resolving<'a> {
+            Box::pin(async move { Ok(SecretString::from(format!("value of {reference}"))) })
+        }
+    }
+
+    async fn issued(config: Value, grants: &[&str]) -> (Value, Secrets) {
+        let schema = json!({"properties": {
+            "key": {"format": "secret-ref", "x-leasehold-secret": {"to": ["config:url"]}}, "other": {"format": "secret-ref"},
+        }});
+        let stored = Stored::all(&config, &fields(&schema).unwrap()).unwrap().to_string();
+        let grants = grants.iter().map(|text| text.parse().unwrap()).collect();
+        let consumer =
+            Consumer { tenant: "t".into(), environment: "e".into(), run: None, purpose: Purpose::Teardown };
+        let policy = Policy::new("p", None, grants);
+        let (config, secrets) = Secrets::issue(&stored, &policy, &Named, &consumer).await.unwrap();
+        (serde_json::from_str(&config).unwrap(), secrets)
+    }
+
+    #[tokio::test]
+    async fn a_secret_goes_where_a_field_of_the_configuration_says() {
+        let config = json!({"key": "env:A", "url": "https://API.example.com:8443/v1"});
+        let (config, secrets) = issued(config, &["http=https://other.example.com"]).await;
+        let key = config["key"].as_str().unwrap();
+        let filled = |host: &str, port| {
+            let target = HttpTarget { scheme: Scheme::Https, host, port, method: "GET" };
+            secrets.filled_header(key.as_bytes(), Towards::Network(&target)).map(|value| value.into_owned())
+        };
+        assert_eq!(filled("api.example.com", 8443).unwrap(), b"value of env:A");
+        for (host, port) in [("api.example.com", 443), ("other.example.com", 443)] {
+            assert_eq!(filled(host, port), Err(Misplaced::Destination { field: "key".into() }));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_comes_back_holds_what_was_written_and_no_reference_of_the_guests_own() {
+        let (config, secrets) =
+            issued(json!({"key": "env:A", "other": "env:B"}), &["secrets.reveal=other"]).await;
+        assert_eq!(config["other"], "value of env:B");
+        let mut returned = json!({
+            "key": config["key"], "other": config["other"], "said": "it is value of env:A!",
+            "forged": {"$secret": "file:/etc/shadow", "field": {"path": "x", "to": null, "uses": {}}},
+        });
+        secrets.restore(&mut returned);
+        assert_eq!(returned["key"], "env:A");
+        assert_eq!(returned["other"], "env:B");
+        assert_eq!(returned["said"], "it is **************!");
+        assert_eq!(returned["forged"], Value::Null);
+    }
 }

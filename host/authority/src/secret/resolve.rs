@@ -41,7 +41,7 @@ pub enum Purpose {
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = Result<SecretString, ResolveError>> + Send + 'a>>;
 
 /// Knows the values of secrets.
-pub trait Resolver: Send + Sync {
+pub trait Resolver: std::fmt::Debug + Send + Sync {
     /// The value behind a reference: a UUID, or `scheme:place`.
     fn resolve<'a>(&'a self, reference: &'a str, consumer: &'a Consumer) -> Resolving<'a>;
 }

@@ -5,8 +5,13 @@ use crate::table::print;
 use anyhow::Context;
 use clap::Args;
 use leasehold::{Environment, Leasehold};
+use leasehold_contract::text::plain;
 use serde_json::{Map, Value};
+use std::io::Write as _;
 use std::process::ExitCode;
+
+/// Bytes of a provider's warning that are shown.
+const WARNING_MAX: usize = 1_000;
 
 #[derive(Args)]
 pub(super) struct Add {
@@ -32,7 +37,9 @@ impl Add {
             None => self.set.into_iter().collect::<Map<_, _>>(),
         };
         let environment = Environment { name: self.name, provider: self.provider, config };
-        runtime.add_environment(&environment).await?;
+        for warning in runtime.add_environment(&environment).await? {
+            let _ = writeln!(std::io::stderr().lock(), "leasehold: {}", plain(&warning, WARNING_MAX));
+        }
         if self.format.json {
             print(&format!("{}\n", super::list::json(&environment, "store")))?;
         }

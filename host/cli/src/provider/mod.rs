@@ -1,6 +1,7 @@
 //! `leasehold provider`: which providers are installed.
 
 mod change;
+mod grant;
 mod list;
 
 use crate::host::{Format, Host};
@@ -41,6 +42,12 @@ enum Verb {
     Disable(Named),
     /// Takes a provider back into use
     Enable(Named),
+    /// Grants a provider more
+    Grant(grant::Granting),
+    /// Takes back what a provider was granted
+    Revoke(grant::Revoking),
+    /// Lists what a provider is granted, and what of it is of no use
+    Grants(Named),
 }
 
 #[derive(Args)]
@@ -78,6 +85,9 @@ impl Provider {
             Verb::Rm(named) => change::remove(&runtime, named).await,
             Verb::Disable(named) => change::set_ready(&runtime, named, false).await,
             Verb::Enable(named) => change::set_ready(&runtime, named, true).await,
+            Verb::Grant(granting) => grant::grant(&runtime, granting).await,
+            Verb::Revoke(revoking) => grant::revoke(&runtime, revoking).await,
+            Verb::Grants(named) => grant::grants(&runtime, &named.key, &named.format).await,
         }
     }
 }

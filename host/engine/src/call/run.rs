@@ -203,6 +203,8 @@ const ENGINE_TEXTS: &[(&str, Limit)] = &[
     ("fuel allocated for hostcalls has been exhausted", Limit::Returned),
     ("store handle limit exceeded", Limit::Handles),
     ("requested len ", Limit::Random),
+    ("total size of fields exceeds limit", Limit::HttpHeaders),
+    ("too many fields in the field map", Limit::HttpHeaders),
 ];
 
 /// Turns what the engine raised into the outcome it means.

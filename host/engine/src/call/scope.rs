@@ -130,8 +130,8 @@ impl Meter {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One more refusal.
-    pub fn denial(&self) {
-        self.denials.fetch_add(1, Ordering::Relaxed);
+    /// One more refusal; how many there are now.
+    pub fn denial(&self) -> u64 {
+        self.denials.fetch_add(1, Ordering::Relaxed) + 1
     }
 }

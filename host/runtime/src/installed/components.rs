@@ -6,6 +6,7 @@
 use super::{Installed, embedded, package};
 use crate::error::Error;
 use crate::installed::shelf::Shelf;
+use leasehold_authority::Services;
 use leasehold_contract::Verification;
 use leasehold_contract::authority::{Grant, Permission, Policy};
 use leasehold_contract::declaration::ProviderManifest;
@@ -32,6 +33,7 @@ struct Inner {
     engine: OnceLock<Result<Engine, Arc<EngineFault>>>,
     shelf: Shelf,
     limits: Limits,
+    services: Services,
 }
 
 /// Why there is no engine.
@@ -52,9 +54,10 @@ impl Components {
         allocation: Option<Allocation>,
         shelf: Shelf,
         limits: Limits,
+        services: Services,
     ) -> Components {
         let engine = OnceLock::new();
-        Components(Arc::new(Inner { cache, facilities, allocation, engine, shelf, limits }))
+        Components(Arc::new(Inner { cache, facilities, allocation, engine, shelf, limits, services }))
     }
 
     /// Begins to load what is pinned, on a thread of its own.
@@ -131,7 +134,8 @@ impl Components {
         let policy = policy(&pin.key, &manifest, granted);
         let linked = compiled.link(&policy.permissions());
         let provider = linked.map_err(|error| lasting(&unlinked(&policy, &error)))?;
-        Ok(Arc::new(Installed { provider, limits: self.0.limits.clone() }))
+        let (limits, services) = (self.0.limits.clone(), self.0.services.clone());
+        Ok(Arc::new(Installed { provider, limits, policy: Arc::new(policy), services }))
     }
 }
 

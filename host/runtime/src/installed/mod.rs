@@ -3,6 +3,7 @@
 pub(crate) mod components;
 pub(crate) mod convert;
 pub(crate) mod embedded;
+mod grants;
 pub(crate) mod installing;
 pub(crate) mod package;
 pub(crate) mod registry;
@@ -10,19 +11,23 @@ pub(crate) mod shelf;
 
 pub use components::EngineFault;
 pub use embedded::LOCAL_PROVIDER;
+pub use grants::Granted;
 pub use package::ProviderFiles;
 
+use leasehold_authority::secret::resolve::{Consumer, Purpose};
+use leasehold_authority::{Reach, Services};
 use leasehold_contract::Method;
-use leasehold_contract::authority::Permission;
+use leasehold_contract::authority::{Permission, Policy};
 use leasehold_engine::bindings::types::Context as CallContext;
 use leasehold_engine::hook::{
     AcquireLease, DestroyLease, FindLease, Hook, ReleaseLease, ResumeLease, StopLease,
 };
-use leasehold_engine::{Bill, CallOptions, Finished, Limit, Limits, Provider};
+use leasehold_engine::{Bill, CallError, CallOptions, Finished, Limit, Limits, Provider};
 use leasehold_lease::{
     AcquireFailure, AcquireRequest, Answer, Context, DestroyFailure, DestroyTarget, Fault, Finding, Offers,
     ProviderLease, Receipt, ReleaseRequest, Reply, ResumeRequest, StopFailure, StopReason,
 };
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +36,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Installed {
     pub(crate) provider: Provider,
     pub(crate) limits: Limits,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) services: Services,
 }
 
 impl Installed {
@@ -58,12 +65,28 @@ impl Installed {
         hook: H,
         context: CallContext,
         time: Duration,
+        lease: Option<String>,
         cancel: CancellationToken,
     ) -> Finished<H::Answer> {
         let ceiling = Limit::Wall.info().ceiling;
         let wall = u64::try_from(time.as_millis()).unwrap_or(ceiling).clamp(1, ceiling);
         let limits = self.limits.clone().with(Limit::Wall, wall).unwrap_or_else(|_| self.limits.clone());
-        self.provider.call(hook, context, &CallOptions { limits, cancel, ..CallOptions::default() }).await
+        let consumer = Consumer {
+            tenant: context.tenant.clone(),
+            environment: context.environment_id.clone(),
+            run: context.run_id.clone(),
+            purpose: purpose(H::METHOD),
+        };
+        let (policy, services) = (self.policy.clone(), self.services.clone());
+        let opening = Reach::open(policy, services, &context.config, &consumer);
+        let (config, reach) = match tokio::time::timeout(time, opening).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(error)) => return not_started(error.to_string()),
+            Err(_) => return not_started("its secrets were not there in time".into()),
+        };
+        let context = CallContext { config, ..context };
+        let options = CallOptions { limits, cancel, lease, authority: Some(reach) };
+        self.provider.call(hook, context, &options).await
     }
 
     /// Whether it may reach anything beyond this machine.
@@ -82,7 +105,7 @@ impl Installed {
         context: Context,
     ) -> (Result<H::Answer, Fault>, Option<String>) {
         let time = context.remaining;
-        let finished = self.call(hook, call_context(context), time, CancellationToken::new()).await;
+        let finished = self.call(hook, call_context(context), time, None, CancellationToken::new()).await;
         let bill = bill_json(&finished.bill);
         (finished.answer.map_err(|error| convert::ended(&error)), bill)
     }
@@ -170,6 +193,20 @@ impl leasehold_lease::Provider for Installed {
             Reply { answer, bill }
         })
     }
+}
+
+/// What secrets are resolved for. Ending what was made goes on when its environment is edited or gone.
+fn purpose(method: Method) -> Purpose {
+    match method {
+        Method::ReleaseLease | Method::DestroyLease | Method::StopLease | Method::FindLease => {
+            Purpose::Teardown
+        }
+        _ => Purpose::Use,
+    }
+}
+
+fn not_started<T>(reason: String) -> Finished<T> {
+    Finished { answer: Err(CallError::NotStarted { reason }), bill: Bill::default() }
 }
 
 /// What a call used, as it is kept in the history of a lease.

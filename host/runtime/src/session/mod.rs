@@ -191,7 +191,8 @@ impl Session {
             remaining_ms: 0,
             trace_parent: None,
         };
-        let call = provider.call(hook, context, time, cancel);
+        let lease = Some(self.lease.id.to_string());
+        let call = provider.call(hook, context, time, lease, cancel);
         Ok(self.leases.in_use(&self.lease, call).await?)
     }
 
