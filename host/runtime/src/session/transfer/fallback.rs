@@ -33,18 +33,18 @@ impl Session {
                     let (source, summary) =
                         tree_source(mapping, &transfer.sources, &transfer.progress).await?;
                     let (files, bytes) =
-                        fallback::tree_in(self, source, summary, &target).await?.manifest.totals();
+                        Box::pin(fallback::tree_in(self, source, summary, &target)).await?.manifest.totals();
                     Moved { files, bytes }
                 }
                 MappingKind::File => {
                     let (source, summary) =
                         file_source(mapping, &transfer.sources, &transfer.progress).await?;
-                    fallback::file_in(self, source, summary, &target).await?
+                    Box::pin(fallback::file_in(self, source, summary, &target)).await?
                 }
             };
         }
         for command in &operation.post_upload {
-            fallback::post_upload(self, command).await?;
+            Box::pin(fallback::post_upload(self, command)).await?;
         }
         self.went_in(all, &Bill::default()).await;
         Ok(all)
@@ -63,13 +63,13 @@ impl Session {
                     let (sink, arriving, name) = tree_sink(mapping, &transfer.targets, &transfer.progress)?;
                     let (exclude, follow) = (left_out(&mapping.exclude), mapping.follow_symlinks);
                     let received =
-                        fallback::tree_out(self, &source, &exclude, follow, sink, arriving).await?;
+                        Box::pin(fallback::tree_out(self, &source, &exclude, follow, sink, arriving)).await?;
                     all += moved(&received);
                     place(move || received.place(&name)).await?;
                 }
                 MappingKind::File => {
                     let (sink, arriving) = file_sink(mapping, &transfer.targets, &transfer.progress)?;
-                    let received = fallback::file_out(self, &source, sink, arriving).await?;
+                    let received = Box::pin(fallback::file_out(self, &source, sink, arriving)).await?;
                     all += received.moved();
                     place(move || received.place()).await?;
                 }
@@ -93,7 +93,8 @@ impl Shell for Session {
         let (output, mut of_output) = mpsc::channel(WAITING);
         let (error, mut of_error) = mpsc::channel(WAITING);
         let streams = Streams { input: Box::new(Cursor::new(input)), output, error };
-        let executed = self.run_command(command, streams, CancellationToken::new());
+        // Boxed: what embeds this would else reach the depth that the compiler allows.
+        let executed = Box::pin(self.run_command(command, streams, CancellationToken::new()));
         let (ended, output, error) = tokio::join!(executed, collect(&mut of_output), collect(&mut of_error));
         let (exit, _) = ended?;
         let (code, ending) = match exit {

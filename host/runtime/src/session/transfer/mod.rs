@@ -66,8 +66,8 @@ impl Session {
         let mut moved = Vec::new();
         for operation in transfer.confined()? {
             moved.push(match way {
-                Way::Native => self.native_in(&operation, transfer).await?,
-                Way::Fallback => self.fallback_in(&operation, transfer).await?,
+                Way::Native => Box::pin(self.native_in(&operation, transfer)).await?,
+                Way::Fallback => Box::pin(self.fallback_in(&operation, transfer)).await?,
             });
         }
         Ok(moved)
@@ -86,8 +86,8 @@ impl Session {
             let targets = operation.mappings.iter().filter_map(|mapping| mapping.target.parent());
             let _noted = targets.map(|folder| self.note(folder)).collect::<Result<Vec<_>, _>>()?;
             moved.push(match way {
-                Way::Native => self.native_out(&operation, transfer).await?,
-                Way::Fallback => self.fallback_out(&operation, transfer).await?,
+                Way::Native => Box::pin(self.native_out(&operation, transfer)).await?,
+                Way::Fallback => Box::pin(self.fallback_out(&operation, transfer)).await?,
             });
         }
         Ok(moved)

@@ -156,13 +156,13 @@ impl Session {
 
     pub(super) async fn call_in(&self, operations: Vec<InboundOperation>) -> Result<Answered, Error> {
         let hook = SyncIn { lease: self.allocation()?, operations };
-        let finished = self.call(Method::SyncIn, None, hook, CancellationToken::new()).await?;
+        let finished = Box::pin(self.call(Method::SyncIn, None, hook, CancellationToken::new())).await?;
         Ok((finished.answer?.map_err(convert::fault)?, finished.bill))
     }
 
     pub(super) async fn call_out(&self, operations: Vec<OutboundOperation>) -> Result<Answered, Error> {
         let hook = SyncOut { lease: self.allocation()?, operations };
-        let finished = self.call(Method::SyncOut, None, hook, CancellationToken::new()).await?;
+        let finished = Box::pin(self.call(Method::SyncOut, None, hook, CancellationToken::new())).await?;
         Ok((finished.answer?.map_err(convert::fault)?, finished.bill))
     }
 }

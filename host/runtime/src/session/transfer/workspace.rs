@@ -47,7 +47,7 @@ impl Session {
     ) -> Result<Synced, Error> {
         let folder = folder.to_owned();
         let about = format!("{folder:?} {options:?}").into_bytes();
-        if let Some(baseline) = self.send_changes(&folder, &options, &about, progress).await? {
+        if let Some(baseline) = Box::pin(self.send_changes(&folder, &options, &about, progress)).await? {
             return Ok(Synced { folder, baseline: Arc::new(baseline) });
         }
         let walked = folder.clone();
@@ -74,7 +74,7 @@ impl Session {
         let (source, summary) = TreeSource::new(tree, progress.clone());
         let mut bill = Bill::default();
         let baseline = match way {
-            Way::Fallback => fallback::tree_in(self, source, summary, target).await?,
+            Way::Fallback => Box::pin(fallback::tree_in(self, source, summary, target)).await?,
             Way::Native => {
                 let id = operation_id();
                 let mapping = Inbound {
@@ -182,7 +182,8 @@ impl Session {
         let _noted = self.note(folder)?;
         let (sink, arriving) = TreeSink::new(folder, receiving);
         if way == Way::Fallback {
-            let received = fallback::tree_out(self, WORKSPACE, &exclude, false, sink, arriving).await?;
+            let received =
+                Box::pin(fallback::tree_out(self, WORKSPACE, &exclude, false, sink, arriving)).await?;
             return Ok((received, Bill::default()));
         }
         let id = operation_id();
