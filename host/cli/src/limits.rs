@@ -4,10 +4,11 @@ use crate::table::{bytes, grouped, print, section};
 use clap::Args;
 use leasehold_engine::limits::{ENGINE_LIMITS, LIMITS, LimitInfo};
 use leasehold_engine::{Allocation, Engine, EngineOptions};
+use leasehold_sync::SYNC_LIMITS;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Shows every limit of a call and of the engine, what is in force, and why
+/// Shows every limit of a call, of the engine and of transfers, what is in force, and why
 #[derive(Args)]
 pub(crate) struct Limits {
     /// Print JSON for machines.
@@ -24,7 +25,18 @@ impl Limits {
         };
         print(&match self.json {
             true => {
-                format!("{:#}\n", json!({"call": LIMITS, "engine": ENGINE_LIMITS, "allocation": allocation}))
+                let transfer: Vec<_> = SYNC_LIMITS
+                    .iter()
+                    .map(|limit| {
+                        json!({
+                            "name": limit.name, "unit": limit.unit, "value": limit.value, "whenHit": limit.when_hit,
+                        })
+                    })
+                    .collect();
+                let all = json!({
+                    "call": LIMITS, "engine": ENGINE_LIMITS, "transfer": transfer, "allocation": allocation,
+                });
+                format!("{all:#}\n")
             }
             false => text(allocation),
         })?;
@@ -47,6 +59,14 @@ fn text(allocation: &str) -> String {
     }));
     text.push('\n');
     text.push_str(&section("limits of the engine", &rows));
+    let rows: Vec<_> = SYNC_LIMITS
+        .iter()
+        .map(|limit| {
+            vec![limit.name.to_owned(), amount(limit.value, limit.unit), format!("Hit: {}.", limit.when_hit)]
+        })
+        .collect();
+    text.push('\n');
+    text.push_str(&section("limits of files that come out of a sandbox", &rows));
     text
 }
 

@@ -36,7 +36,7 @@ pub use incoming::{
     Arriving, FileSink, PlaceError, ReceiveError, Received, ReceivedFile, Receiving, SinkEntry, SinkError,
     TreeSink, incoming,
 };
-pub use limits::{ENTRIES, Limits, NAME_BYTES, PATH_BYTES};
+pub use limits::{ENTRIES, Limits, NAME_BYTES, PATH_BYTES, SYNC_LIMITS, SyncLimit};
 pub use manifest::{Baseline, Entry, Kind, Manifest, Timestamp};
 pub use merge::{Conflict, MergeError, MergeReport, merge};
 pub use operation::{Mapping, MappingKind, Moved, Operation, PostUpload};

@@ -40,6 +40,41 @@ pub(crate) const CHUNK: usize = 256 << 10;
 /// Chunks waiting between the disk and the stream: with it a transfer holds 1 MiB, whatever its size.
 pub(crate) const CHUNKS_WAITING: usize = 4;
 
+/// A limit of what comes out of a sandbox; it cannot be changed, but what was sent counts on top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncLimit {
+    /// Its name in messages.
+    pub name: &'static str,
+    /// What it is counted in.
+    pub unit: &'static str,
+    /// The value in force.
+    pub value: u64,
+    /// What happens when it is hit.
+    pub when_hit: &'static str,
+}
+
+/// Every limit of what comes out of a sandbox. There is none on how far content expands, because nothing is unpacked
+/// that is compressed, and files stored as sparse are refused.
+pub const SYNC_LIMITS: &[SyncLimit] = &[
+    limit(
+        "tree-entries",
+        "entries",
+        ENTRIES as u64,
+        "all of it is refused; a folder that is not named is not even sent",
+    ),
+    limit("tree-content-bytes", "bytes", CONTENT_BYTES, "all of it is refused"),
+    limit("tree-text-bytes", "bytes", TEXT_BYTES as u64, "all of it is refused"),
+    limit("tree-depth", "directories", DEPTH as u64, "all of it is refused, both ways"),
+    limit("name-bytes", "bytes", NAME_BYTES as u64, "all of it is refused"),
+    limit("path-bytes", "bytes", PATH_BYTES as u64, "all of it is refused, both ways"),
+    limit("header-bytes", "bytes", EXTENSION_BYTES, "the archive is refused"),
+    limit("padding-bytes", "bytes", PADDING_BYTES, "the archive is refused"),
+];
+
+const fn limit(name: &'static str, unit: &'static str, value: u64, when_hit: &'static str) -> SyncLimit {
+    SyncLimit { name, unit, value, when_hit }
+}
+
 /// What an archive may hold. Anything beyond is a refusal that names the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
