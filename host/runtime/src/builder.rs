@@ -13,7 +13,7 @@ use leasehold_authority::facility::{
     ConnectFacility, EgressFacility, HttpFacility, JailFacility, StateFacility,
 };
 use leasehold_authority::http::{HttpEdge, HttpSettings};
-use leasehold_authority::jail::{Isolation, Jails};
+use leasehold_authority::jail::{Bounds, Isolation, Jails};
 use leasehold_authority::secret::resolve::{NoSecrets, Resolver};
 use leasehold_contract::authority::Grant;
 use leasehold_engine::{Allocation, Facility, Limits};
@@ -42,6 +42,7 @@ pub struct Builder {
     cache: Option<PathBuf>,
     limits: Limits,
     isolation: Isolation,
+    ceilings: Bounds,
     allocation: Option<Allocation>,
     clock: Arc<dyn Clock>,
     times: Times,
@@ -60,6 +61,7 @@ impl Builder {
             cache: None,
             limits: Limits::default(),
             isolation: Isolation::default(),
+            ceilings: Bounds::default(),
             allocation: None,
             clock: Arc::new(SystemClock),
             times: Times::default(),
@@ -86,6 +88,13 @@ impl Builder {
     /// Limits of every call, but for the wall clock, which the contract's budgets give.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// The most that an environment may ask for a sandbox of the provider `local`, and so the most one gets that
+    /// asks for nothing. What is not set stays a part of the machine.
+    pub fn ceilings(mut self, ceilings: Bounds) -> Self {
+        self.ceilings = ceilings;
         self
     }
 
@@ -170,9 +179,11 @@ impl Builder {
     /// # Errors
     /// When a directory or the store cannot be used.
     pub async fn build(self) -> Result<Leasehold, Error> {
-        let Builder { directory, store, cache, limits, isolation, allocation, clock, times, .. } = self;
+        let Builder {
+            directory, store, cache, limits, isolation, ceilings, allocation, clock, times, ..
+        } = self;
         own(&directory)?;
-        let jails = Arc::new(Jails::open(&directory.join("jails"))?);
+        let jails = Arc::new(Jails::open(&directory.join("jails"))?.with_ceilings(ceilings));
         let edge = Arc::new(HttpEdge::new(self.network)?);
         let facilities: [Arc<dyn Facility>; 5] = [
             Arc::new(JailFacility::new(jails.clone(), isolation)),

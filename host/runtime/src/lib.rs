@@ -34,7 +34,7 @@ pub use environment::{Environment, For, Place, Terms};
 pub use error::Error;
 pub use installed::{EngineFault, Granted, LOCAL_PROVIDER, ProviderFiles};
 pub use leasehold_authority::http::{HttpSettings, Proxy, ProxySettings};
-pub use leasehold_authority::jail::{Isolation, Layer};
+pub use leasehold_authority::jail::{Bounds, Isolation, Layer};
 pub use leasehold_authority::secret::resolve::{
     Consumer, NoSecrets, OwnMachine, Purpose, ResolveError, Resolver, Resolving,
 };

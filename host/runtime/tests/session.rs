@@ -164,6 +164,25 @@ async fn ten_mebibytes_of_arguments_or_variables_are_refused_and_the_lease_goes_
     session.release().await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_environment_gets_what_it_asks_for_up_to_the_ceiling_of_the_host() {
+    let directory = TempDir::new().unwrap();
+    let ceilings = leasehold::Bounds { processes: Some(60), ..leasehold::Bounds::default() };
+    let builder = Leasehold::builder(directory.path().join("state")).ceilings(ceilings);
+    let runtime = builder.build().await.unwrap();
+    for (processes, granted) in [(60, true), (61, false)] {
+        let mut environment = Environment::of("local");
+        environment.config.insert("processes".into(), processes.into());
+        match environment.acquire(&runtime, For::default()).await {
+            Ok(session) => {
+                assert!(granted);
+                session.release().await.unwrap();
+            }
+            Err(error) => assert!(!granted && error.to_string().contains("from 1 to 60"), "{error}"),
+        }
+    }
+}
+
 /// The component in the repository and one built from its sources here are the same to a host.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_provider_and_one_built_now_behave_the_same() {
