@@ -90,8 +90,12 @@ struct Owner {
 
 /// The pools of a host.
 #[derive(Default)]
-pub(super) struct Pools {
-    pools: Mutex<(HashMap<Owner, Arc<Pool>>, Option<Instant>)>,
+pub(super) struct Pools(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    pools: HashMap<Owner, Arc<Pool>>,
+    swept: Option<Instant>,
 }
 
 impl Pools {
@@ -102,8 +106,8 @@ impl Pools {
             tenant: scope.tenant.clone(),
             environment: scope.environment.clone(),
         };
-        let mut guard = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let (pools, swept) = &mut *guard;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { pools, swept } = &mut *known;
         let due = swept.is_none_or(|swept| swept.elapsed() >= IDLE) || pools.len() >= POOLS_MAX;
         if due {
             // Nobody holds it and nothing is in it: it can be made again.

@@ -136,20 +136,22 @@ pub(super) async fn send(
     reach.note(Verdict::Allowed);
     let record = Record { permission, target: shown(&judged), progress, received: 0 };
     let idle = call.scope.within(options.between_bytes_timeout, Limit::HttpIdle);
-    answer(call, reach, pool, place, response, connection, record, idle)
+    answer(Asked { call, reach, pool, place, record, idle }, response, connection)
 }
 
-/// The answer as the guest gets it.
-fn answer(
+/// A request that was sent, and what its answer belongs to.
+struct Asked {
     call: Arc<Call>,
     reach: Arc<Reach>,
     pool: Arc<Pool>,
     place: Open,
-    response: Response<hyper::body::Incoming>,
-    connection: Connection,
     record: Record,
     idle: Duration,
-) -> Sent {
+}
+
+/// The answer as the guest gets it.
+fn answer(asked: Asked, response: Response<hyper::body::Incoming>, connection: Connection) -> Sent {
+    let Asked { call, reach, pool, place, record, idle } = asked;
     let (mut parts, incoming) = response.into_parts();
     let size = headers::size(&parts.headers);
     if size > call.scope.limits.get(Limit::HttpHeaders) {
