@@ -76,7 +76,9 @@ fn a_probe_answers_whatever_it_finds() {
     let file = place.fixture("full");
     place.host(&["provider", "install", &file, "--grant", "time", "--grant", "random"]).quiet();
     place.host(&["env", "add", "well", "--provider", "full"]).quiet();
-    place.host(&["env", "add", "ill", "--provider", "full", "--set", "fail=denied"]).quiet();
+    // Adding it is refused, as the provider validates first; what a file says is seen when it is used.
+    let settings = "[environments.ill]\nprovider = \"full\"\nconfig = { fail = \"denied\" }\n";
+    place.write("leasehold.toml", settings);
     assert_eq!(place.host(&["env", "probe", "well", "--json"]).json()["ok"], true);
     let ill = place.host(&["env", "probe", "ill"]);
     assert_eq!((ill.code, ill.stderr.as_str()), (Some(1), ""), "{}", ill.stdout);
