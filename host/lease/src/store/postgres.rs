@@ -99,13 +99,13 @@ impl Postgres {
     /// The steps the database lacks; none when it holds nothing yet.
     fn missing(&mut self) -> Result<Option<&'static [&'static str]>, StoreError> {
         let failed = |error: SqlError| error.doing("reading its version");
-        let tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema()";
-        let versioned = format!("{tables} AND table_name = 'leasehold_schema'");
-        let mut count = |sql: &str| -> Result<i64, SqlError> {
-            self.query(sql, &[])?.pop().map_or(Ok(0), |mut row| row.int())
-        };
-        if count(&versioned).map_err(failed)? == 0 {
-            return match count(tables).map_err(failed)? {
+        // One statement, so that another host that makes the tables is seen before or after, not halfway.
+        let tables = "SELECT count(*), coalesce(sum(CASE WHEN table_name = 'leasehold_schema' THEN 1 END), 0) \
+            FROM information_schema.tables WHERE table_schema = current_schema()";
+        let found = self.query(tables, &[]).map_err(failed)?.pop();
+        let (all, ours) = found.map_or(Ok((0, 0)), |mut row| Ok((row.int()?, row.int()?))).map_err(failed)?;
+        if ours == 0 {
+            return match all {
                 0 => Ok(None),
                 _ => Err(StoreError::Foreign { what: "the database (or its schema)".into() }),
             };
