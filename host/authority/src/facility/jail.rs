@@ -1,6 +1,6 @@
 //! `leasehold:host/jail` over [`crate::jail`].
 
-use super::pump::{Broken, CHUNK, from_guest, reader, to_guest};
+use super::pump::{Broken, from_guest, reader, to_guest, writer};
 use crate::jail::{self, Isolation, Jails, Limit, LimitHit, Moved};
 use bytes::Bytes;
 use leasehold_engine::Facility;
@@ -13,7 +13,6 @@ use leasehold_engine::call::CallState;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{DuplexStream, duplex};
 use tokio::sync::mpsc;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
@@ -93,8 +92,8 @@ impl Host for View<'_> {
         let command = jail::Command { argv, cwd, env, timeout: timeout_ms.map(Duration::from_millis) };
 
         let (to_command, of_input) = reader();
-        let (mut of_output, to_output) = duplex(CHUNK);
-        let (mut of_error, to_error) = duplex(CHUNK);
+        let (to_output, mut of_output) = writer();
+        let (to_error, mut of_error) = writer();
         let run = facility.jails.run(&name, &command, of_input, to_output, to_error);
         // The command's end ends the call; input that is still open then has nobody to read it.
         // Output nobody takes any more is a closed pipe to the command.
@@ -149,7 +148,7 @@ impl Host for View<'_> {
         into: Resource<Sink>,
     ) -> wasmtime::Result<Result<(u64, u64), JailError>> {
         let facility = self.facility()?;
-        let (of_jail, to_guest) = duplex(CHUNK);
+        let (to_guest, of_jail) = writer();
         let sink = self.table.delete(into)?;
         fetched(sink, of_jail, facility.jails.fetch(&name, &source_path, to_guest)).await
     }
@@ -163,7 +162,7 @@ impl Host for View<'_> {
         into: Resource<Sink>,
     ) -> wasmtime::Result<Result<(u64, u64), JailError>> {
         let facility = self.facility()?;
-        let (of_jail, to_guest) = duplex(CHUNK);
+        let (to_guest, of_jail) = writer();
         let sink = self.table.delete(into)?;
         let archive = async {
             // What a command made before a bound ended it is work like any other.
@@ -223,7 +222,7 @@ async fn placed(
 
 async fn fetched(
     mut sink: Sink,
-    mut of_jail: DuplexStream,
+    mut of_jail: mpsc::Receiver<Bytes>,
     fetch: impl Future<Output = Result<Moved, jail::JailError>>,
 ) -> wasmtime::Result<Result<(u64, u64), JailError>> {
     let stream = match sink.0.tar().await {
@@ -233,7 +232,7 @@ async fn fetched(
     let taking = async {
         let taken = to_guest(&mut of_jail, stream).await;
         // Whoever closed it early has a reason of his own; the transfer must not fail before that is told.
-        let _ = tokio::io::copy(&mut of_jail, &mut tokio::io::sink()).await;
+        while of_jail.recv().await.is_some() {}
         taken
     };
     let (moved, taken) = tokio::join!(fetch, taking);

@@ -2,9 +2,12 @@
 
 use bytes::Bytes;
 use std::io;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_util::io::StreamReader;
+use tokio_util::sync::PollSender;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, StreamError};
 
 /// How much is moved at once, and held between the two sides: as much as the jail moves at once.
@@ -47,33 +50,58 @@ pub(super) async fn from_guest(
     }
 }
 
+/// A writer whose pieces [`to_guest`] takes: copied once, and passed on without being copied again.
+pub(super) fn writer() -> (impl AsyncWrite + Send + Unpin, mpsc::Receiver<Bytes>) {
+    let (sender, receiver) = mpsc::channel(1);
+    (Pieces(PollSender::new(sender)), receiver)
+}
+
+struct Pieces(PollSender<Bytes>);
+
+impl AsyncWrite for Pieces {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let closed = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        std::task::ready!(self.0.poll_reserve(context)).map_err(closed)?;
+        let piece = &bytes[..bytes.len().min(CHUNK)];
+        self.0.send_item(Bytes::copy_from_slice(piece)).map_err(closed)?;
+        Poll::Ready(Ok(piece.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.close();
+        Poll::Ready(Ok(()))
+    }
+}
+
 /// Moves everything to a guest's stream. When the guest's side closes, so does the other, and whoever writes
 /// learns of it as from a pipe.
 pub(super) async fn to_guest(
-    from: &mut (impl AsyncRead + Unpin),
+    from: &mut mpsc::Receiver<Bytes>,
     mut stream: DynOutputStream,
 ) -> Result<(), Broken> {
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        let read = from.read(&mut buffer).await.map_err(Broken::Io)?;
-        if read == 0 {
-            return flushed(stream).await;
-        }
-        let mut rest = &buffer[..read];
-        while !rest.is_empty() {
-            match write_some(&mut stream, rest).await {
-                Ok(written) => rest = &rest[written..],
+    while let Some(mut piece) = from.recv().await {
+        while !piece.is_empty() {
+            match write_some(&mut stream, &mut piece).await {
+                Ok(()) => {}
                 Err(StreamError::Closed) => return Ok(()),
                 Err(error) => return Err(of_stream(error)),
             }
         }
     }
+    flushed(stream).await
 }
 
-async fn write_some(stream: &mut DynOutputStream, bytes: &[u8]) -> Result<usize, StreamError> {
-    let allowed = stream.write_ready().await?.min(bytes.len());
-    stream.write(bytes[..allowed].to_vec().into())?;
-    Ok(allowed)
+async fn write_some(stream: &mut DynOutputStream, piece: &mut Bytes) -> Result<(), StreamError> {
+    let allowed = stream.write_ready().await?.min(piece.len());
+    stream.write(piece.split_to(allowed))
 }
 
 async fn flushed(mut stream: DynOutputStream) -> Result<(), Broken> {

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use leasehold::Streams;
-use std::io::{IsTerminal as _, Write};
+use std::fs::File;
+use std::io::{IsTerminal as _, Write as _};
+use std::os::fd::AsFd;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -40,9 +42,12 @@ pub(crate) fn ours() -> (Streams, Output) {
 }
 
 /// A reader that went away ends the channel, and the command learns of it as it would from a pipe.
-fn write(mut pieces: mpsc::Receiver<Bytes>, mut to: impl Write) {
+fn write(mut pieces: mpsc::Receiver<Bytes>, to: impl AsFd) {
+    // Past the standard library, which looks for the last line in each piece and keeps the rest of it back.
+    let Ok(handle) = to.as_fd().try_clone_to_owned() else { return };
+    let mut to = File::from(handle);
     while let Some(piece) = pieces.blocking_recv() {
-        if to.write_all(&piece).and_then(|()| to.flush()).is_err() {
+        if to.write_all(&piece).is_err() {
             return;
         }
     }
