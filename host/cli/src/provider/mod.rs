@@ -60,7 +60,7 @@ struct Source {
     /// The name of a component without a declaration [default: that of its file].
     #[arg(long)]
     name: Option<String>,
-    /// Something it may have, for example time or http=https://api.example.com; may be given several times.
+    /// Something it may have, for example `time` or `http=https://api.example.com`; may be given several times.
     #[arg(long = "grant", value_name = "GRANT")]
     grants: Vec<Grant>,
     #[command(flatten)]

@@ -33,8 +33,10 @@ pub(crate) enum SqlError {
     /// A unique value is there already.
     Conflict,
     /// Two transactions were in each other's way; the same again may succeed.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only a server says it"))]
     Again,
     /// The connection has ended. What was under way may have been done or not.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only a server says it"))]
     Lost(Box<dyn Error + Send + Sync>),
     /// A row does not hold what belongs there.
     Unreadable(String),
