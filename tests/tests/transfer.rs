@@ -35,6 +35,10 @@ impl SourceContent for OneFile {
         let entry = Entry { path: "a/file".into(), kind, mode: 0o600 };
         Ok(Some((entry, Some(input_bytes(Bytes::from_static(CONTENT))))))
     }
+
+    fn totals(&self) -> (u64, u64) {
+        (1, CONTENT.len() as u64)
+    }
 }
 
 /// Keeps what it is given, and whether the guest said that it was all.
@@ -57,6 +61,10 @@ impl SinkContent for Kept {
         self.0.lock().unwrap().1 = true;
         Ok(())
     }
+
+    fn totals(&self) -> (u64, u64) {
+        (1, CONTENT.len() as u64)
+    }
 }
 
 /// A source that fails as soon as it is asked.
@@ -71,6 +79,10 @@ impl SourceContent for Broken {
     async fn next(&mut self) -> Result<Option<(Entry, Option<DynInputStream>)>, TransferError> {
         Err(TransferError::Failed("a/file cannot be read".into()))
     }
+
+    fn totals(&self) -> (u64, u64) {
+        (1, CONTENT.len() as u64)
+    }
 }
 
 /// A source whose own code fails.
@@ -84,6 +96,10 @@ impl SourceContent for Panicking {
 
     async fn next(&mut self) -> Result<Option<(Entry, Option<DynInputStream>)>, TransferError> {
         panic!("a fault of the host")
+    }
+
+    fn totals(&self) -> (u64, u64) {
+        (1, CONTENT.len() as u64)
     }
 }
 

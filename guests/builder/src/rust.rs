@@ -8,6 +8,9 @@ use anyhow::{Context, Result, ensure};
 use crate::layout;
 use crate::toolchain::{Toolchain, cargo, flags, say};
 
+/// Packages in `guests` that become no component.
+const LIBRARIES: &[&str] = &["builder", "sdk"];
+
 /// Name and component of every Rust guest.
 ///
 /// # Errors
@@ -59,7 +62,7 @@ fn packages(dir: &Path) -> Result<Vec<String>> {
     for entry in fs::read_dir(dir).with_context(|| format!("reading {}", dir.display()))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.path().join("Cargo.toml").exists() && name != "builder" {
+        if entry.path().join("Cargo.toml").exists() && !LIBRARIES.contains(&name.as_str()) {
             names.push(name);
         }
     }

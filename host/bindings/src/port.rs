@@ -15,6 +15,8 @@ pub trait SourceContent: Send + 'static {
     async fn tar(&mut self) -> Result<DynInputStream, TransferError>;
     /// The next entry and, for a file, its bytes; none after the last.
     async fn next(&mut self) -> Result<Option<(Entry, Option<DynInputStream>)>, TransferError>;
+    /// Regular files and content bytes it holds.
+    fn totals(&self) -> (u64, u64);
 }
 
 /// Content the host takes: one mapping of an outbound operation.
@@ -26,6 +28,8 @@ pub trait SinkContent: Send + 'static {
     async fn put(&mut self, entry: Entry) -> Result<Option<DynOutputStream>, TransferError>;
     /// Says that everything was written. Without it the content is thrown away.
     async fn finish(&mut self) -> Result<(), TransferError>;
+    /// Regular files and content bytes it took so far.
+    fn totals(&self) -> (u64, u64);
 }
 
 /// A connection to a granted endpoint.

@@ -32,6 +32,10 @@ impl HostSource for CallState {
         })
     }
 
+    async fn totals(&mut self, source: Resource<Source>) -> wasmtime::Result<(u64, u64)> {
+        Ok(self.table.get(&source)?.0.totals())
+    }
+
     async fn drop(&mut self, source: Resource<Source>) -> wasmtime::Result<()> {
         self.table.delete(source)?;
         Ok(())
@@ -62,6 +66,10 @@ impl HostSink for CallState {
 
     async fn finish(&mut self, sink: Resource<Sink>) -> wasmtime::Result<Result<(), TransferError>> {
         Ok(self.table.get_mut(&sink)?.0.finish().await)
+    }
+
+    async fn totals(&mut self, sink: Resource<Sink>) -> wasmtime::Result<(u64, u64)> {
+        Ok(self.table.get(&sink)?.0.totals())
     }
 
     async fn drop(&mut self, sink: Resource<Sink>) -> wasmtime::Result<()> {

@@ -3,7 +3,7 @@
 use super::stream::Writing;
 use leasehold_engine::bindings::imports::transfer::{Entry, EntryKind, TransferError};
 use leasehold_engine::bindings::port::SinkContent;
-use leasehold_sync::{FileSink, Inlet, SinkEntry, SinkError, SourceKind, TreeSink};
+use leasehold_sync::{FileSink, Inlet, Moved, SinkEntry, SinkError, SourceKind, TreeSink};
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::DynOutputStream;
 
@@ -29,6 +29,11 @@ impl SinkContent for TreeContent {
     async fn finish(&mut self) -> Result<(), TransferError> {
         self.0.finish().await.map_err(told)
     }
+
+    fn totals(&self) -> (u64, u64) {
+        let Moved { files, bytes } = self.0.totals();
+        (files, bytes)
+    }
 }
 
 /// A file, whose bytes come bare or as the only entry.
@@ -49,6 +54,11 @@ impl SinkContent for FileContent {
 
     async fn finish(&mut self) -> Result<(), TransferError> {
         self.0.finish().await.map_err(told)
+    }
+
+    fn totals(&self) -> (u64, u64) {
+        let Moved { files, bytes } = self.0.totals();
+        (files, bytes)
     }
 }
 

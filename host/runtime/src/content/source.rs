@@ -3,7 +3,7 @@
 use super::stream::Reading;
 use leasehold_engine::bindings::imports::transfer::{Entry, EntryKind, TransferError};
 use leasehold_engine::bindings::port::SourceContent;
-use leasehold_sync::{FileSource, Outlet, SourceEntry, SourceKind, TreeSource};
+use leasehold_sync::{FileSource, Moved, Outlet, SourceEntry, SourceKind, TreeSource};
 use std::io;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::DynInputStream;
@@ -22,6 +22,11 @@ impl SourceContent for TreeContent {
     async fn next(&mut self) -> Next {
         next(self.0.next().await)
     }
+
+    fn totals(&self) -> (u64, u64) {
+        let Moved { files, bytes } = self.0.totals();
+        (files, bytes)
+    }
 }
 
 /// A file.
@@ -35,6 +40,11 @@ impl SourceContent for FileContent {
 
     async fn next(&mut self) -> Next {
         next(self.0.next().await)
+    }
+
+    fn totals(&self) -> (u64, u64) {
+        let Moved { files, bytes } = self.0.totals();
+        (files, bytes)
     }
 }
 

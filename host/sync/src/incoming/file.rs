@@ -56,7 +56,8 @@ impl ReceivedFile {
 #[derive(Debug)]
 pub struct FileSink {
     fresh: Option<Fresh>,
-    started: Option<(Inlet, oneshot::Receiver<Result<(), String>>)>,
+    started: Option<(Inlet, oneshot::Receiver<Result<Moved, String>>)>,
+    taken: Moved,
 }
 
 #[derive(Debug)]
@@ -83,7 +84,7 @@ impl FileSink {
         let (done, arriving) = oneshot::channel();
         let mode = mode.unwrap_or(MODE) & MODE_MASK;
         let fresh = Fresh { folder: folder.into(), path: path.into(), mode, most, progress, done };
-        (Self { fresh: Some(fresh), started: None }, Arriving(arriving))
+        (Self { fresh: Some(fresh), started: None, taken: Moved::default() }, Arriving(arriving))
     }
 
     /// Takes the bare bytes.
@@ -99,7 +100,7 @@ impl FileSink {
             let Fresh { folder, path, mode, most, progress, done } = fresh;
             let received = receive(&folder, &path, mode, Bytes::unannounced(reader, most), &progress);
             // Whoever waits for either may be gone.
-            let _ = say.send(received.as_ref().map(drop).map_err(ReceiveError::for_sandbox));
+            let _ = say.send(received.as_ref().map(ReceivedFile::moved).map_err(ReceiveError::for_sandbox));
             let _ = done.send(received);
         });
         Ok(inlet)
@@ -112,7 +113,14 @@ impl FileSink {
     pub async fn finish(&mut self) -> Result<(), SinkError> {
         let (end, verdict) = self.started.take().ok_or(SinkError::Used)?;
         let _ = end.finish().await;
-        said(verdict).await
+        self.taken = said(verdict).await?;
+        Ok(())
+    }
+
+    /// What it took; known once it was finished.
+    #[must_use]
+    pub fn totals(&self) -> Moved {
+        self.taken
     }
 }
 

@@ -4,6 +4,7 @@ use super::entries::{self, Item, SinkEntry};
 use super::extract::{self, Extraction};
 use super::staging::Staging;
 use super::{ReceiveError, Received, Receiving};
+use crate::operation::Moved;
 use crate::outgoing::SourceKind;
 use crate::pipe::{self, Inlet};
 use std::path::{Path, PathBuf};
@@ -38,7 +39,10 @@ impl<T> Arriving<T> {
 
 /// A place for a tree, as one archive or entry by entry.
 #[derive(Debug)]
-pub struct TreeSink(State);
+pub struct TreeSink {
+    state: State,
+    taken: Moved,
+}
 
 #[derive(Debug)]
 enum State {
@@ -61,7 +65,7 @@ enum State {
 }
 
 /// What the thread says of everything that came.
-type Verdict = oneshot::Receiver<Result<(), String>>;
+type Verdict = oneshot::Receiver<Result<Moved, String>>;
 
 impl TreeSink {
     /// A sink that stages in a new directory inside `beside`, which has to be on the file system of the target.
@@ -75,7 +79,8 @@ impl TreeSink {
     #[must_use]
     pub fn below(root: &Path, below: &Path, receiving: Receiving) -> (Self, Arriving<Received>) {
         let (done, arriving) = oneshot::channel();
-        (Self(State::Fresh { root: root.into(), below: below.into(), receiving, done }), Arriving(arriving))
+        let state = State::Fresh { root: root.into(), below: below.into(), receiving, done };
+        (Self { state, taken: Moved::default() }, Arriving(arriving))
     }
 
     /// Takes a whole archive.
@@ -86,7 +91,7 @@ impl TreeSink {
         let (inlet, reader) = pipe::inward();
         let end = inlet.again();
         let verdict = self.start(move |extraction| extract::archive(reader, extraction))?;
-        self.0 = State::Archive { end, verdict };
+        self.state = State::Archive { end, verdict };
         Ok(inlet)
     }
 
@@ -96,12 +101,12 @@ impl TreeSink {
     /// # Errors
     /// When the sink takes an archive, or refuses what came before.
     pub async fn put(&mut self, entry: SinkEntry) -> Result<Option<Inlet>, SinkError> {
-        if matches!(self.0, State::Fresh { .. }) {
+        if matches!(self.state, State::Fresh { .. }) {
             let (to, from) = mpsc::channel(1);
             let verdict = self.start(move |extraction| entries::entries(from, extraction))?;
-            self.0 = State::Entries { to, content: None, verdict };
+            self.state = State::Entries { to, content: None, verdict };
         }
-        let State::Entries { to, content, .. } = &mut self.0 else { return Err(SinkError::Used) };
+        let State::Entries { to, content, .. } = &mut self.state else { return Err(SinkError::Used) };
         if let Some(ended) = content.take() {
             // Of a thread that refused, the verdict says more.
             let _ = ended.finish().await;
@@ -125,25 +130,33 @@ impl TreeSink {
     /// # Errors
     /// When it is refused. Without a call of this, all of it is thrown away.
     pub async fn finish(&mut self) -> Result<(), SinkError> {
-        match std::mem::replace(&mut self.0, State::Used) {
+        match std::mem::replace(&mut self.state, State::Used) {
             State::Archive { end, verdict } => {
                 let _ = end.finish().await;
-                said(verdict).await
+                self.taken = said(verdict).await?;
+                Ok(())
             }
             State::Entries { to, content, verdict } => {
                 if let Some(ended) = content {
                     let _ = ended.finish().await;
                 }
                 let _ = to.send(None).await;
-                said(verdict).await
+                self.taken = said(verdict).await?;
+                Ok(())
             }
             State::Fresh { .. } => Err(SinkError::Refused("nothing was written".into())),
             State::Used => Err(SinkError::Used),
         }
     }
 
+    /// What it took; known once it was finished.
+    #[must_use]
+    pub fn totals(&self) -> Moved {
+        self.taken
+    }
+
     async fn refused(&mut self) -> SinkError {
-        match std::mem::replace(&mut self.0, State::Used) {
+        match std::mem::replace(&mut self.state, State::Used) {
             State::Archive { verdict, .. } | State::Entries { verdict, .. } => {
                 said(verdict).await.err().unwrap_or(SinkError::Used)
             }
@@ -155,7 +168,7 @@ impl TreeSink {
         &mut self,
         work: impl FnOnce(Extraction<'_>) -> Result<crate::Manifest, ReceiveError> + Send + 'static,
     ) -> Result<Verdict, SinkError> {
-        let State::Fresh { root, below, receiving, done } = std::mem::replace(&mut self.0, State::Used)
+        let State::Fresh { root, below, receiving, done } = std::mem::replace(&mut self.state, State::Used)
         else {
             return Err(SinkError::Used);
         };
@@ -170,14 +183,19 @@ impl TreeSink {
             };
             let received = receive();
             // Whoever waits for either may be gone.
-            let _ = say.send(received.as_ref().map(drop).map_err(ReceiveError::for_sandbox));
+            let _ = say.send(received.as_ref().map(taken).map_err(ReceiveError::for_sandbox));
             let _ = done.send(received);
         });
         Ok(verdict)
     }
 }
 
-pub(super) async fn said(verdict: Verdict) -> Result<(), SinkError> {
+fn taken(received: &Received) -> Moved {
+    let (files, bytes) = received.manifest.totals();
+    Moved { files, bytes }
+}
+
+pub(super) async fn said(verdict: Verdict) -> Result<Moved, SinkError> {
     let lost = |_| Err("the host's own work was cut off".into());
     verdict.await.unwrap_or_else(lost).map_err(SinkError::Refused)
 }

@@ -76,6 +76,12 @@ impl FileSource {
         self.bytes
     }
 
+    /// What it holds, as a tree says it.
+    #[must_use]
+    pub fn totals(&self) -> Moved {
+        Moved { files: 1, bytes: self.bytes }
+    }
+
     /// The mode of its target: what was asked for, else its own.
     #[must_use]
     pub fn mode(&self) -> u32 {

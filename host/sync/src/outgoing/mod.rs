@@ -70,6 +70,7 @@ impl<T> Summary<T> {
 pub struct TreeSource {
     waiting: Option<Waiting>,
     entries: Option<mpsc::Receiver<Item>>,
+    totals: Moved,
 }
 
 #[derive(Debug)]
@@ -86,8 +87,15 @@ impl TreeSource {
         let (done, receiver) = oneshot::channel();
         let summary = Summary { receiver, path: tree.path.clone() };
         let (files, bytes) = tree.totals();
-        progress.expect(Moved { files, bytes });
-        (Self { waiting: Some(Waiting { tree, progress, done }), entries: None }, summary)
+        let totals = Moved { files, bytes };
+        progress.expect(totals);
+        (Self { waiting: Some(Waiting { tree, progress, done }), entries: None, totals }, summary)
+    }
+
+    /// What it holds. A folder that holds something else by the time it is read fails to be sent.
+    #[must_use]
+    pub fn totals(&self) -> Moved {
+        self.totals
     }
 
     /// As one archive. None when the folder was taken before. The work waits while nobody reads.
