@@ -3,6 +3,7 @@
 
 pub mod act;
 pub mod edge;
+pub mod engines;
 
 use leasehold_contract::authority::Permission;
 use leasehold_engine::bindings::types::{Context, Lease};

@@ -50,6 +50,8 @@ const GUEST_TESTS: Step = (
         "--no-fail-fast",
         "-p",
         "leasehold-sdk",
+        "-p",
+        "docker",
     ],
     "correct the tests that fail above",
 );

@@ -10,7 +10,8 @@ pub trait Provider: 'static {
     /// (`#[serde(deny_unknown_fields)]`); the contract's `timeoutMs` and `reuseLease` may be among them.
     type Config: DeserializeOwned;
 
-    /// Checks what types cannot say. Called before every method.
+    /// Checks what types cannot say. Called before whatever begins something: validating, probing, acquiring and
+    /// preparing by hand. What exists already can be ended whatever is thought of its configuration by now.
     ///
     /// # Errors
     /// Every fault at once, see [`crate::invalid_all`].
@@ -41,7 +42,12 @@ impl<C: DeserializeOwned> Call<C> {
             let path = if path == "." { String::new() } else { path };
             invalid(&path, error.into_inner().to_string())
         })?;
-        P::check(&config)?;
         Ok(Call { context, config })
+    }
+
+    pub(crate) fn checked<P: Provider<Config = C>>(context: Context) -> Result<Call<C>, Error> {
+        let call = Call::open::<P>(context)?;
+        P::check(&call.config)?;
+        Ok(call)
     }
 }

@@ -293,13 +293,16 @@ pub fn of_code(code: ErrorCode) -> Error {
         | ErrorCode::ConnectionWriteTimeout
         | ErrorCode::HttpResponseTimeout
         | ErrorCode::DnsTimeout => transient(TransientCategory::Timeout, text),
+        // The request may have arrived.
+        ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => {
+            transient(TransientCategory::Unavailable, text)
+        }
+        // It has not.
         ErrorCode::ConnectionRefused
-        | ErrorCode::ConnectionTerminated
         | ErrorCode::DestinationNotFound
         | ErrorCode::DestinationUnavailable
         | ErrorCode::DestinationIpUnroutable
-        | ErrorCode::DnsError(_)
-        | ErrorCode::HttpResponseIncomplete => transient(TransientCategory::Network, text),
+        | ErrorCode::DnsError(_) => transient(TransientCategory::Network, text),
         ErrorCode::ConnectionLimitReached => failed("connection_limit", text),
         _ => failed("request_failed", text),
     }

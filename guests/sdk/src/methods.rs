@@ -26,7 +26,7 @@ pub trait ValidateConfig: Provider {
 
 impl<P: ValidateConfig> validate_config::Guest for P {
     fn validate_config(ctx: Context) -> Result<AcceptedConfig, Error> {
-        let call = Call::open::<P>(ctx)?;
+        let call = Call::checked::<P>(ctx)?;
         P::validate(&call)
     }
 }
@@ -42,7 +42,7 @@ pub trait Probe: Provider {
 
 impl<P: Probe> probe::Guest for P {
     fn probe(ctx: Context) -> Result<ProbeReport, Error> {
-        let call = Call::open::<P>(ctx)?;
+        let call = Call::checked::<P>(ctx)?;
         P::probe(&call)
     }
 }
@@ -58,8 +58,11 @@ pub trait AcquireLease: Provider {
 
 impl<P: AcquireLease> acquire_lease::Guest for P {
     fn acquire_lease(ctx: Context, request: AcquireRequest) -> Result<Lease, AcquireError> {
-        let call =
-            Call::open::<P>(ctx).map_err(|error| AcquireError { error, diagnostic: None, cleanup: None })?;
+        let call = Call::checked::<P>(ctx).map_err(|error| AcquireError {
+            error,
+            diagnostic: None,
+            cleanup: None,
+        })?;
         P::acquire(&call, request)
     }
 }
@@ -308,7 +311,7 @@ pub trait InteractiveSetup: Provider {
 
 impl<P: InteractiveSetup> interactive_setup::Guest for P {
     fn start(ctx: Context, request: SetupRequest) -> Result<SetupSession, Error> {
-        P::start(&Call::open::<P>(ctx)?, request)
+        P::start(&Call::checked::<P>(ctx)?, request)
     }
 
     fn get(ctx: Context, handle: SetupHandle, include_payload: bool) -> Result<SetupSession, Error> {

@@ -2,7 +2,7 @@
 
 use crate::error::{failed, Error};
 pub use crate::imports::wasi::io::poll::{poll, Pollable};
-use crate::imports::wasi::io::streams::StreamError;
+pub use crate::imports::wasi::io::streams::StreamError;
 use crate::{InputStream, OutputStream};
 
 /// How much is moved at once; the host moves no more than its own piece.

@@ -12,7 +12,7 @@ use leasehold_engine::{Filter as _, Limit, Scope};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
@@ -76,7 +76,9 @@ impl Streams {
         let (to_guest, receiver) = mpsc::channel(1);
         let reader = wasmtime_wasi::runtime::spawn(read(reading, to_guest, filter));
         let (sender, of_guest) = mpsc::channel(1);
-        let writer = wasmtime_wasi::runtime::spawn(write(writing, of_guest));
+        let (unsent, all_sent) = watch::channel(0);
+        let unsent = Arc::new(unsent);
+        let writer = wasmtime_wasi::runtime::spawn(write(writing, of_guest, unsent.clone()));
         let writer = Arc::new(tokio::sync::Mutex::new(Some(writer)));
         let sending: Sending = Arc::new(Mutex::new(Some(sender)));
         let incoming =
@@ -85,6 +87,9 @@ impl Streams {
             sending: sending.clone(),
             seam: looking.then(BytesMut::new),
             shared: shared.clone(),
+            unsent,
+            all_sent,
+            flushing: false,
             _writer: writer.clone(),
         };
         Streams {
@@ -144,12 +149,17 @@ async fn read(
     }
 }
 
-async fn write(mut to: WriteHalf<Box<dyn Io>>, mut from: mpsc::Receiver<Bytes>) {
+async fn write(
+    mut to: WriteHalf<Box<dyn Io>>,
+    mut from: mpsc::Receiver<Bytes>,
+    unsent: Arc<watch::Sender<usize>>,
+) {
     while let Some(piece) = from.recv().await {
         if let Err(error) = to.write_all(&piece).await {
             tracing::debug!(%error, "a connection takes nothing more");
             return;
         }
+        unsent.send_modify(|unsent| *unsent -= 1);
     }
     let _ = to.shutdown().await;
 }
@@ -212,6 +222,11 @@ struct Outgoing {
     /// The end of what was sent, when it could be the beginning of a placeholder.
     seam: Option<BytesMut>,
     shared: Arc<Shared>,
+    /// Pieces that were handed over and are not with the peer yet.
+    unsent: Arc<watch::Sender<usize>>,
+    all_sent: watch::Receiver<usize>,
+    /// The guest waits until there are none.
+    flushing: bool,
     _writer: Arc<tokio::sync::Mutex<Option<AbortOnDropJoinHandle<()>>>>,
 }
 
@@ -234,7 +249,13 @@ impl Outgoing {
 #[async_trait]
 impl Pollable for Outgoing {
     async fn ready(&mut self) {
-        if let Some(sender) = self.sender() {
+        let Some(sender) = self.sender() else { return };
+        if self.flushing {
+            tokio::select! {
+                _ = self.all_sent.wait_for(|unsent| *unsent == 0) => {}
+                () = sender.closed() => {}
+            }
+        } else {
             let _ = sender.reserve().await;
         }
     }
@@ -261,6 +282,7 @@ impl OutputStream for Outgoing {
             reach.denied(scope, &denial);
             return Err(self.refused(reason));
         }
+        self.unsent.send_modify(|unsent| *unsent += 1);
         match sender.try_send(bytes) {
             Ok(()) => Ok(()),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(StreamError::Closed),
@@ -271,11 +293,14 @@ impl OutputStream for Outgoing {
     }
 
     fn flush(&mut self) -> StreamResult<()> {
+        self.flushing = true;
         Ok(())
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
+        self.flushing &= *self.all_sent.borrow() > 0;
         match self.sender() {
+            Some(_) if self.flushing => Ok(0),
             None => Err(StreamError::Closed),
             Some(sender) if sender.capacity() == 0 => Ok(0),
             Some(_) => Ok(CHUNK),

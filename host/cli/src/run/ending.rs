@@ -1,6 +1,7 @@
 //! How a run ended, as an exit code.
 
 use super::cancel::Cancel;
+use anyhow::Context as _;
 use leasehold::{Bill, Error, Exit, engine::CallError};
 use std::process::ExitCode;
 
@@ -30,7 +31,7 @@ pub(crate) enum Ending {
 pub(crate) fn of(executed: Result<(Exit, Bill), Error>, cancel: &Cancel) -> anyhow::Result<Ending> {
     match executed {
         Ok((Exit::Exited(code), _)) => Ok(Ending::Exited(code)),
-        Ok((Exit::Signaled(signal), _)) => Ok(Ending::Signaled(signal.parse().unwrap_or(0))),
+        Ok((Exit::Signaled(signal), _)) => Ok(Ending::Signaled(number(&signal)?)),
         Ok((Exit::TimedOut, _)) => Ok(Ending::TimedOut),
         Err(Error::Call(CallError::Cancelled)) => Ok(cancel.ending()),
         Err(error) if error.is_program_not_found() => told(&error, Ending::NotFound),
@@ -41,6 +42,23 @@ pub(crate) fn of(executed: Result<(Exit, Bill), Error>, cancel: &Cancel) -> anyh
         ),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Signals by number, from 1; providers name them so, or by number where a kernel of another kind numbers them.
+const SIGNALS: [&str; 31] = [
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+    "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+    "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+];
+
+/// The number of a signal that was named as in `SIGKILL`, or given as a number.
+fn number(signal: &str) -> anyhow::Result<i32> {
+    let named = signal.strip_prefix("SIG").and_then(|name| SIGNALS.iter().position(|known| *known == name));
+    let number = named.and_then(|at| i32::try_from(at + 1).ok()).or_else(|| signal.parse().ok());
+    number.filter(|number| (1..=64).contains(number)).with_context(|| {
+        let signal = leasehold::contract::text::plain(signal, 40);
+        format!("the command was ended by `{signal}`, which is no signal of this machine")
+    })
 }
 
 fn told(why: &dyn std::fmt::Display, ending: Ending) -> anyhow::Result<Ending> {
@@ -63,5 +81,20 @@ impl Ending {
             Ending::Bounded => 137,
             Ending::Cancelled(signal) => u8::try_from(128 + signal).unwrap_or(OURS),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_read_by_name_and_by_number() {
+        for (signal, expected) in [("SIGHUP", 1), ("SIGKILL", 9), ("SIGTERM", 15), ("SIGSYS", 31), ("9", 9)] {
+            assert_eq!(number(signal).unwrap(), expected);
+        }
+        for signal in ["SIGNOPE", "KILL", "0", "-9", "1000", ""] {
+            assert!(number(signal).is_err(), "{signal}");
+        }
     }
 }

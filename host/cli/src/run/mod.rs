@@ -52,6 +52,9 @@ pub(crate) struct Run {
     /// Environment to lease from.
     #[arg(long, value_name = "NAME")]
     environment: Option<String>,
+    /// Image to start from, for providers that have images.
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
     /// Folder to take in and bring back [default: the current one].
     #[arg(long, value_name = "DIR", conflicts_with = "no_sync")]
     sync: Option<PathBuf>,
@@ -111,10 +114,13 @@ impl Run {
             if local { builder.warm() } else { builder }
         };
         let runtime = self.host.open_with(isolated).await?;
-        let environment = match &self.environment {
+        let mut environment = match &self.environment {
             Some(name) => runtime.environment(name).await?,
             None => Environment::of(&self.provider),
         };
+        if let Some(image) = self.image {
+            environment.config.insert("image".into(), image.into());
+        }
 
         let acquiring = environment.acquire(&runtime, For::default());
         let session = tokio::select! {

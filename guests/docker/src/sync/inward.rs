@@ -1,0 +1,161 @@
+//! From the host into the sandbox: unpacked beside the target, in a directory that only root enters, and moved to
+//! its place when it is whole.
+
+use super::{of_transfer, parted, tar};
+use crate::container::metadata;
+use crate::engine::{judged, Engine};
+use crate::exec::Name;
+use crate::Docker;
+use leasehold_sdk::http::{encoded, Method};
+use leasehold_sdk::transfer::EntryKind;
+use leasehold_sdk::{
+    failed, log, splice, splice_exactly, stream, Call, Error, InboundMapping, InboundOperation, Lease,
+    MappingKind, OperationResult, OutputStream, PostUploadCommand, SyncIn,
+};
+
+/// What is unpacked first carries this name, which walks of the workspace pass over.
+const STAGED: &str = ".paperclip-upload.leasehold-";
+
+/// Makes the directory to unpack into. Arguments: it, and where it is.
+const PREPARE: &str = r#"mkdir -p -- "$2" && mkdir -m 700 -- "$1""#;
+
+/// Gives what was unpacked to whoever owns the place it goes to, and puts a directory in place of all that was
+/// there. Arguments: what was unpacked, the target, and the directory above it.
+const PLACE_DIRECTORY: &str = r#"set -e
+o=$2; [ -d "$o" ] && [ ! -L "$o" ] || o=$3
+u=$(stat -c %u:%g -- "$o"); [ "$u" = 0:0 ] || chown -Rh -- "$u" "$1"
+chmod 755 -- "$1"; [ ! -d "$2" ] || [ -L "$2" ] || chmod "$(stat -c %a -- "$2")" -- "$1"
+if [ -d "$2" ] && [ ! -L "$2" ]; then
+  mv -- "$2" "$1.old" && mv -- "$1" "$2" && rm -rf -- "$1.old"
+else rm -f -- "$2"; mv -- "$1" "$2"; fi"#;
+
+/// The same for one file.
+const PLACE_FILE: &str = r#"set -e
+u=$(stat -c %u:%g -- "$3"); [ "$u" = 0:0 ] || chown -h -- "$u" "$1/file"
+if [ -L "$2" ]; then rm -f -- "$2"; elif [ -d "$2" ]; then echo "it is a directory" >&2; exit 1; fi
+mv -f -- "$1/file" "$2"; rmdir -- "$1""#;
+
+impl SyncIn for Docker {
+    fn sync_in(
+        call: &Call<Self::Config>,
+        lease: Lease,
+        operations: Vec<InboundOperation>,
+    ) -> Result<Vec<OperationResult>, Error> {
+        let inward = Inward {
+            engine: Engine::of(&call.config),
+            id: &lease.id,
+            cwd: call.config.workspace(),
+            name: Name::of(&call.context.invocation_id),
+            user: metadata(&lease).map(|known| known.user).filter(|user| !user.is_empty()),
+        };
+        let mut staged = 0;
+        operations.into_iter().map(|operation| inward.operation(operation, &mut staged)).collect()
+    }
+}
+
+struct Inward<'a> {
+    engine: Engine<'a>,
+    id: &'a str,
+    cwd: &'a str,
+    name: Name,
+    user: Option<String>,
+}
+
+impl Inward<'_> {
+    fn operation(&self, operation: InboundOperation, staged: &mut u32) -> Result<OperationResult, Error> {
+        let (mut files, mut bytes) = (0, 0);
+        for mapping in &operation.mappings {
+            *staged += 1;
+            let (more_files, more_bytes) = self.mapping(mapping, *staged)?;
+            files += more_files;
+            bytes += more_bytes;
+        }
+        for command in &operation.post_upload {
+            self.command(command)?;
+        }
+        Ok(OperationResult { operation_id: operation.operation_id, files, bytes })
+    }
+
+    fn mapping(&self, mapping: &InboundMapping, number: u32) -> Result<(u64, u64), Error> {
+        let (above, _) = parted(&mapping.target_path)?;
+        let target = mapping.target_path.trim_end_matches('/');
+        let staged = format!("{}/{STAGED}{}-{number}", above.trim_end_matches('/'), self.name.text());
+        self.engine.script(self.id, "preparing a transfer", PREPARE, &[&staged, above])?;
+        let placed = self.uploaded(mapping, &staged).and_then(|moved| {
+            let script = match mapping.kind {
+                MappingKind::Directory => PLACE_DIRECTORY,
+                MappingKind::File => PLACE_FILE,
+            };
+            self.engine.script(self.id, "putting files in place", script, &[&staged, target, above])?;
+            Ok(moved)
+        });
+        if placed.is_err() {
+            // What went wrong is told; that it could not be tidied up as well is for the log.
+            if self.engine.script(self.id, "tidying up", "rm -rf -- \"$1\"", &[&staged]).is_err() {
+                log::warn(&format!("{staged} could not be removed from the sandbox"));
+            }
+        }
+        placed
+    }
+
+    fn uploaded(&self, mapping: &InboundMapping, staged: &str) -> Result<(u64, u64), Error> {
+        let path = format!("/containers/{}/archive?path={}", encoded(self.id), encoded(staged));
+        let request = self.engine.request(Method::Put, &path).header("content-type", "application/x-tar");
+        let source = &mapping.source;
+        let answer = match mapping.kind {
+            MappingKind::Directory => {
+                let archive = source.tar().map_err(of_transfer)?;
+                request.send_from(None, |to| splice(&archive, to).map(drop))?
+            }
+            MappingKind::File => {
+                let next = source.next().map_err(of_transfer)?;
+                let Some((entry, Some(content))) = next else { return Err(no_file()) };
+                let EntryKind::File(size) = entry.kind else { return Err(no_file()) };
+                let header = tar::file("file", mapping.mode.unwrap_or(entry.mode), size)?;
+                let padding = tar::padding(size);
+                let length = (tar::BLOCK + tar::END.len()) as u64 + size + padding;
+                let write = |to: &OutputStream| {
+                    stream::write(to, &header)?;
+                    splice_exactly(&content, to, size)?;
+                    // Announced and sent are the same only if nothing follows.
+                    if stream::read(&content, 1)?.is_some() {
+                        return Err(stream::broken("the file grew while it was sent"));
+                    }
+                    stream::write(to, &tar::END[..usize::try_from(padding).unwrap_or(0)])?;
+                    stream::write(to, &tar::END)
+                };
+                request.send_from(Some(length), write)?
+            }
+        };
+        match judged(answer)? {
+            Ok(answer) => {
+                answer.bytes(0)?;
+                Ok(source.totals())
+            }
+            Err(refused) => Err(refused.of_container("unpacking files")),
+        }
+    }
+
+    fn command(&self, command: &PostUploadCommand) -> Result<(), Error> {
+        let PostUploadCommand { command, cwd, timeout_ms } = command;
+        let cwd = cwd.as_deref().unwrap_or(self.cwd);
+        let line = "cd -- \"$1\" && exec /bin/sh -c \"$2\"";
+        let timed = "cd -- \"$1\" && exec timeout -s KILL \"$3\" /bin/sh -c \"$2\"";
+        let seconds = timeout_ms.map(|ms| ms.div_ceil(1_000).to_string());
+        let mut argv =
+            vec!["/bin/sh", "-c", if seconds.is_some() { timed } else { line }, "leasehold", cwd, command];
+        argv.extend(seconds.as_deref());
+        let ran = self.engine.run(self.id, self.user.as_deref(), argv)?;
+        match ran.code {
+            0 => Ok(()),
+            code => Err(failed(
+                "post_upload_failed",
+                format!("`{command}` ended with {code}: {} {}", ran.output.trim(), ran.error.trim()),
+            )),
+        }
+    }
+}
+
+fn no_file() -> Error {
+    failed("no_file", "the host offers no regular file where one was announced")
+}

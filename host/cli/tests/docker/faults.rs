@@ -1,0 +1,102 @@
+//! What breaks in the middle.
+
+use crate::common::sandbox::until;
+use crate::shop::Shop;
+use leasehold_tests::engines::Engine;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Stdio};
+
+/// Starts a command that says `begun` first, and gives it back once it did.
+fn begun(shop: &Shop<'_>, lease: &str, script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut command = shop.told(&["lease", "exec", lease, "--", "sh", "-c", script]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    (child, output)
+}
+
+fn ended(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+pub(crate) fn a_container_killed_under_a_command_is_told_and_leaves_nothing(shop: &Shop<'_>) {
+    let lease = shop.acquired();
+    let [id] = <[String; 1]>::try_from(shop.containers()).unwrap();
+    let (child, _output) = begun(shop, &lease, "echo begun; sleep 4321");
+    assert_eq!(shop.engine.ask("POST", &format!("/v1.41/containers/{id}/kill"), None).status, 204);
+    let (code, error) = ended(child);
+    assert_eq!(code, Some(125), "{error}");
+    assert!(error.contains("stopped or killed from outside"), "{error}");
+    shop.released(&lease);
+}
+
+pub(crate) fn an_engine_that_crashes_under_a_command_loses_no_exit_code(shared: &Shop<'_>) {
+    // Not the one that other tests are at work with.
+    let engine = Engine::start(shared.engine.kind()).unwrap();
+    let shop = Shop::open(&engine);
+    let lease = shop.acquired();
+    let script =
+        "echo begun; n=0; while [ ! -e go ] && [ $n -lt 600 ]; do n=$((n+1)); sleep 0.1; done; exit 7";
+    let (child, mut output) = begun(&shop, &lease, script);
+    engine.crash();
+    // The stream ends with the engine, the command does not.
+    engine.begin_again();
+    assert_eq!(shop.exec(&lease, &["touch", "go"]).0, 0);
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    let (code, error) = ended(child);
+    assert_eq!(code, Some(7), "{error}");
+    shop.released(&lease);
+    shop.empty();
+}
+
+pub(crate) fn a_host_killed_at_any_step_leaves_nothing_after_a_reconcile(shop: &Shop<'_>) {
+    std::fs::write(shop.place.path().join("project/file"), vec![1; 20_000_000]).unwrap();
+    let environment = shop.environment.clone();
+    let script = "echo begun; exec sleep 4321";
+    let states = |shop: &Shop<'_>| -> Vec<String> {
+        let one = |id: &String| {
+            let found = shop.engine.ask("GET", &format!("/v1.41/containers/{id}/json"), None).json();
+            found["State"]["Status"].as_str().unwrap_or_default().to_owned()
+        };
+        shop.containers().iter().map(one).collect()
+    };
+    let execs = |shop: &Shop<'_>| -> usize {
+        let one = |id: &String| {
+            let found = shop.engine.ask("GET", &format!("/v1.41/containers/{id}/json"), None).json();
+            found["ExecIDs"].as_array().map_or(0, Vec::len)
+        };
+        shop.containers().iter().map(one).sum()
+    };
+    let steps: [(&str, &dyn Fn(&Shop<'_>) -> bool); 3] = [
+        ("the container is there", &|shop| !shop.containers().is_empty()),
+        ("it runs", &|shop| states(shop).iter().any(|state| state == "running")),
+        ("something runs in it", &|shop| execs(shop) > 0),
+    ];
+    for (step, reached) in steps {
+        let mut command = shop.told(&["run", "--environment", &environment, "--", "sh", "-c", script]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until(step, || reached(shop) || child.try_wait().unwrap().is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        until("a reconcile ends what is left", || {
+            shop.tell(&["reconcile"]);
+            shop.containers().is_empty()
+        });
+    }
+    // And before anything was asked for, and while the command runs.
+    let mut command = shop.told(&["run", "--environment", &environment, "--", "sh", "-c", script]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("a reconcile ends what is left", || {
+        shop.tell(&["reconcile"]);
+        shop.containers().is_empty()
+    });
+}
