@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, StreamBody};
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::Request;
 use hyper::body::Frame;
 use hyper::client::conn::http1::{SendRequest, handshake};
