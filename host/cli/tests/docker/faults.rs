@@ -53,6 +53,9 @@ pub(crate) fn an_engine_that_crashes_under_a_command_loses_no_exit_code(shared: 
     shop.empty();
 }
 
+/// Whether a run has come to a step.
+type Reached<'a> = &'a dyn Fn(&Shop<'_>) -> bool;
+
 pub(crate) fn a_host_killed_at_any_step_leaves_nothing_after_a_reconcile(shop: &Shop<'_>) {
     std::fs::write(shop.place.path().join("project/file"), vec![1; 20_000_000]).unwrap();
     let environment = shop.environment.clone();
@@ -71,7 +74,7 @@ pub(crate) fn a_host_killed_at_any_step_leaves_nothing_after_a_reconcile(shop: &
         };
         shop.containers().iter().map(one).sum()
     };
-    let steps: [(&str, &dyn Fn(&Shop<'_>) -> bool); 3] = [
+    let steps: [(&str, Reached<'_>); 3] = [
         ("the container is there", &|shop| !shop.containers().is_empty()),
         ("it runs", &|shop| states(shop).iter().any(|state| state == "running")),
         ("something runs in it", &|shop| execs(shop) > 0),
