@@ -207,6 +207,8 @@ impl Native<'_> {
                 assert_eq!(standing["ExitCode"], 0);
                 return;
             }
+            // As ours does, rather than keep the engine busy with questions.
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 

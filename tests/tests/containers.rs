@@ -7,13 +7,21 @@ use leasehold_engine::bindings::exports::destroy_lease::DestroyTarget;
 use leasehold_engine::bindings::exports::execute::Exit;
 use leasehold_engine::bindings::exports::find_lease::Finding;
 use leasehold_engine::bindings::exports::resume_lease::ResumeRequest;
+use leasehold_engine::bindings::imports::transfer::{Entry, EntryKind, TransferError};
+use leasehold_engine::bindings::port::{Source, SourceContent};
+use leasehold_engine::bindings::sync_types::MappingKind;
 use leasehold_engine::bindings::types::{CleanupRecord, Disposition, Error, Lease};
 use leasehold_engine::call::stream::{Output, input_bytes};
-use leasehold_engine::hook::{AcquireLease, DestroyLease, Execute, FindLease, Hook, ResumeLease, StopLease};
+use leasehold_engine::hook::{
+    AcquireLease, DestroyLease, Execute, FindLease, Hook, Inbound, InboundOperation, ResumeLease, StopLease,
+    SyncIn,
+};
 use leasehold_tests::act::{acquire, command};
 use leasehold_tests::engines::{self, Docker, Engine, IMAGE, Kind};
 use serde_json::json;
 use tokio::runtime::Runtime;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::p2::{DynInputStream, InputStream, Pollable, StreamError, StreamResult};
 
 /// The provider with one engine.
 struct Bench<'a> {
@@ -186,5 +194,69 @@ fn what_a_failed_acquisition_left_is_seen_before_it_is_destroyed() {
         assert!(matches!(bench.found("left"), Finding::Started(_)), "nothing was deleted yet");
         let hook = DestroyLease { target: DestroyTarget::Abandoned(seen) };
         assert_eq!(bench.call("destroy", hook).unwrap().state, Disposition::Destroyed);
+    });
+}
+
+/// Content that breaks off in the middle.
+struct Broken;
+
+#[async_trait]
+impl SourceContent for Broken {
+    async fn tar(&mut self) -> Result<DynInputStream, TransferError> {
+        // The header of a file that is never there.
+        let mut header = tar::Header::new_ustar();
+        header.set_path("half").unwrap();
+        header.set_mode(0o644);
+        header.set_size(1 << 20);
+        header.set_cksum();
+        Ok(Box::new(Pieces(vec![header.as_bytes().to_vec(), vec![b'x'; 4_000]])))
+    }
+
+    async fn next(&mut self) -> Result<Option<(Entry, Option<DynInputStream>)>, TransferError> {
+        let entry = Entry { path: String::new(), kind: EntryKind::File(1 << 20), mode: 0o644 };
+        Ok(Some((entry, Some(Box::new(Pieces(vec![vec![b'x'; 4_000]]))))))
+    }
+
+    fn totals(&self) -> (u64, u64) {
+        (1, 1 << 20)
+    }
+}
+
+/// These, and then an error.
+struct Pieces(Vec<Vec<u8>>);
+
+#[async_trait]
+impl Pollable for Pieces {
+    async fn ready(&mut self) {}
+}
+
+impl InputStream for Pieces {
+    fn read(&mut self, _: usize) -> StreamResult<bytes::Bytes> {
+        if self.0.is_empty() {
+            return Err(StreamError::LastOperationFailed(wasmtime::format_err!("the disk broke")));
+        }
+        Ok(self.0.remove(0).into())
+    }
+}
+
+#[test]
+fn an_upload_that_breaks_off_leaves_the_target_as_it_was_and_nothing_beside_it() {
+    with_both(|bench| {
+        let lease = bench.acquired("broken").unwrap();
+        let script = "mkdir tree && echo before > tree/file && echo before > file";
+        assert!(matches!(bench.ran("call-1", &lease, &["sh", "-c", script]).0, Ok(Exit::Exited(0))));
+        for (kind, target) in
+            [(MappingKind::File, "/workspace/file"), (MappingKind::Directory, "/workspace/tree")]
+        {
+            let source = Source(Box::new(Broken));
+            let mapping = Inbound { target_path: target.into(), kind, mode: None, source };
+            let operation =
+                InboundOperation { operation_id: "one".into(), mappings: vec![mapping], post_upload: vec![] };
+            let hook = SyncIn { lease: lease.clone(), operations: vec![operation] };
+            assert!(bench.call("sync-1", hook).is_err(), "{target}");
+            let (_, listed) = bench.ran("call-2", &lease, &["sh", "-c", "cat file tree/file; ls -A . tree"]);
+            assert_eq!(listed, "before\nbefore\n.:\nfile\ntree\n\ntree:\nfile\n", "{target}");
+        }
+        assert_eq!(bench.destroyed(&lease), Disposition::Destroyed);
     });
 }

@@ -36,17 +36,14 @@ pub fn splice_exactly(from: &InputStream, to: &OutputStream, bytes: u64) -> Resu
     Ok(())
 }
 
-/// Moves what there is, at most so much, waiting for the first of it; none at the end.
+/// Moves what there is, at most so much, waiting for the first of it; none at the end. One call into the host for
+/// each piece, which waits there for both sides.
 fn some(from: &InputStream, to: &OutputStream, most: u64) -> Result<Option<u64>, Error> {
     loop {
-        // Asked first, so that a closed receiver is not taken for the end of what is sent.
-        if to.check_write().map_err(of_output)? == 0 {
-            to.subscribe().block();
-            continue;
-        }
-        match to.splice(from, most) {
-            Ok(0) => from.subscribe().block(),
+        match to.blocking_splice(from, most) {
+            Ok(0) => {}
             Ok(moved) => return Ok(Some(moved)),
+            // Either side may have closed; the one that takes can be asked.
             Err(StreamError::Closed) => {
                 return match to.check_write() {
                     Err(error) => Err(of_output(error)),

@@ -61,7 +61,7 @@ pub(crate) struct Name(String);
 impl Name {
     /// Made of the id of the call, which is unique.
     pub(crate) fn of(invocation: &str) -> Name {
-        Name(invocation.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(80).collect())
+        Name(invocation.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(60).collect())
     }
 
     pub(crate) fn text(&self) -> &str {

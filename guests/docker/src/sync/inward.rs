@@ -6,8 +6,8 @@ use crate::container::metadata;
 use crate::engine::{judged, Engine};
 use crate::exec::Name;
 use crate::Docker;
-use leasehold_sdk::http::{encoded, Method};
-use leasehold_sdk::transfer::EntryKind;
+use leasehold_sdk::http::{encoded, Answer, Method, Request};
+use leasehold_sdk::transfer::{EntryKind, Source};
 use leasehold_sdk::{
     failed, log, splice, splice_exactly, stream, Call, Error, InboundMapping, InboundOperation, Lease,
     MappingKind, OperationResult, OutputStream, PostUploadCommand, SyncIn,
@@ -18,6 +18,9 @@ const STAGED: &str = ".paperclip-upload.leasehold-";
 
 /// Makes the directory to unpack into. Arguments: it, and where it is.
 const PREPARE: &str = r#"mkdir -p -- "$2" && mkdir -m 700 -- "$1""#;
+
+/// Makes the directory that a file goes to.
+const PREPARE_ABOVE: &str = r#"mkdir -p -- "$1""#;
 
 /// Gives what was unpacked to whoever owns the place it goes to, and puts a directory in place of all that was
 /// there. Arguments: what was unpacked, the target, and the directory above it.
@@ -79,59 +82,71 @@ impl Inward<'_> {
     fn mapping(&self, mapping: &InboundMapping, number: u32) -> Result<(u64, u64), Error> {
         let (above, _) = parted(&mapping.target_path)?;
         let target = mapping.target_path.trim_end_matches('/');
-        let staged = format!("{}/{STAGED}{}-{number}", above.trim_end_matches('/'), self.name.text());
-        self.engine.script(self.id, "preparing a transfer", PREPARE, &[&staged, above])?;
-        let placed = self.uploaded(mapping, &staged).and_then(|moved| {
-            let script = match mapping.kind {
-                MappingKind::Directory => PLACE_DIRECTORY,
-                MappingKind::File => PLACE_FILE,
-            };
-            self.engine.script(self.id, "putting files in place", script, &[&staged, target, above])?;
-            Ok(moved)
+        let name = format!("{STAGED}{}-{number}", self.name.text());
+        let staged = format!("{}/{name}", above.trim_end_matches('/'));
+        let (engine, id) = (self.engine, self.id);
+        let (uploaded, place) = match mapping.kind {
+            MappingKind::Directory => {
+                engine.script(id, "preparing a transfer", PREPARE, &[&staged, above])?;
+                (self.directory(&mapping.source, &staged), PLACE_DIRECTORY)
+            }
+            MappingKind::File => {
+                // The archive makes the directory it is unpacked in, so one command less where the one above is
+                // known to be there.
+                if above != "/" && above != self.cwd {
+                    engine.script(id, "preparing a transfer", PREPARE_ABOVE, &[above])?;
+                }
+                (self.file(mapping, above, &name), PLACE_FILE)
+            }
+        };
+        let placed = uploaded.and_then(|()| {
+            engine.script(id, "putting files in place", place, &[&staged, target, above])?;
+            Ok(mapping.source.totals())
         });
         if placed.is_err() {
             // What went wrong is told; that it could not be tidied up as well is for the log.
-            if self.engine.script(self.id, "tidying up", "rm -rf -- \"$1\"", &[&staged]).is_err() {
+            if engine.script(id, "tidying up", "rm -rf -- \"$1\"", &[&staged]).is_err() {
                 log::warn(&format!("{staged} could not be removed from the sandbox"));
             }
         }
         placed
     }
 
-    fn uploaded(&self, mapping: &InboundMapping, staged: &str) -> Result<(u64, u64), Error> {
-        let path = format!("/containers/{}/archive?path={}", encoded(self.id), encoded(staged));
-        let request = self.engine.request(Method::Put, &path).header("content-type", "application/x-tar");
-        let source = &mapping.source;
-        let answer = match mapping.kind {
-            MappingKind::Directory => {
-                let archive = source.tar().map_err(of_transfer)?;
-                request.send_from(None, |to| splice(&archive, to).map(drop))?
+    fn directory(&self, source: &Source, staged: &str) -> Result<(), Error> {
+        let archive = source.tar().map_err(of_transfer)?;
+        self.unpacked(self.archive(staged).send_from(None, |to| splice(&archive, to).map(drop))?)
+    }
+
+    fn file(&self, mapping: &InboundMapping, above: &str, name: &str) -> Result<(), Error> {
+        let next = mapping.source.next().map_err(of_transfer)?;
+        let Some((entry, Some(content))) = next else { return Err(no_file()) };
+        let EntryKind::File(size) = entry.kind else { return Err(no_file()) };
+        let directory = tar::directory(&format!("{name}/"), 0o700)?;
+        let header = tar::file(&format!("{name}/file"), mapping.mode.unwrap_or(entry.mode), size)?;
+        let padding = tar::padding(size);
+        let length = (2 * tar::BLOCK + tar::END.len()) as u64 + size + padding;
+        let write = |to: &OutputStream| {
+            stream::write(to, &[directory, header].concat())?;
+            splice_exactly(&content, to, size)?;
+            // Announced and sent are the same only if nothing follows.
+            if stream::read(&content, 1)?.is_some() {
+                return Err(stream::broken("the file grew while it was sent"));
             }
-            MappingKind::File => {
-                let next = source.next().map_err(of_transfer)?;
-                let Some((entry, Some(content))) = next else { return Err(no_file()) };
-                let EntryKind::File(size) = entry.kind else { return Err(no_file()) };
-                let header = tar::file("file", mapping.mode.unwrap_or(entry.mode), size)?;
-                let padding = tar::padding(size);
-                let length = (tar::BLOCK + tar::END.len()) as u64 + size + padding;
-                let write = |to: &OutputStream| {
-                    stream::write(to, &header)?;
-                    splice_exactly(&content, to, size)?;
-                    // Announced and sent are the same only if nothing follows.
-                    if stream::read(&content, 1)?.is_some() {
-                        return Err(stream::broken("the file grew while it was sent"));
-                    }
-                    stream::write(to, &tar::END[..usize::try_from(padding).unwrap_or(0)])?;
-                    stream::write(to, &tar::END)
-                };
-                request.send_from(Some(length), write)?
-            }
+            stream::write(to, &tar::END[..usize::try_from(padding).unwrap_or(0)])?;
+            stream::write(to, &tar::END)
         };
+        self.unpacked(self.archive(above).send_from(Some(length), write)?)
+    }
+
+    /// A request that unpacks its body into a directory.
+    fn archive(&self, directory: &str) -> Request {
+        let path = format!("/containers/{}/archive?path={}", encoded(self.id), encoded(directory));
+        self.engine.request(Method::Put, &path).header("content-type", "application/x-tar")
+    }
+
+    fn unpacked(&self, answer: Answer) -> Result<(), Error> {
         match judged(answer)? {
-            Ok(answer) => {
-                answer.bytes(0)?;
-                Ok(source.totals())
-            }
+            Ok(answer) => answer.bytes(0).map(drop),
             Err(refused) => Err(refused.of_container("unpacking files")),
         }
     }

@@ -27,11 +27,18 @@ pub(super) fn padding(size: u64) -> u64 {
 
 /// The header of a regular file.
 pub(super) fn file(name: &str, mode: u32, size: u64) -> Result<[u8; BLOCK], Error> {
+    header(b'0', name, mode, size)
+}
+
+/// The header of a directory.
+pub(super) fn directory(name: &str, mode: u32) -> Result<[u8; BLOCK], Error> {
+    header(b'5', name, mode, 0)
+}
+
+fn header(kind: u8, name: &str, mode: u32, size: u64) -> Result<[u8; BLOCK], Error> {
     if name.len() > 100 || size > SIZE_MAX {
-        return Err(failed(
-            "file_too_large",
-            format!("one file may have {SIZE_MAX} bytes; send it in a directory"),
-        ));
+        let message = format!("one file may have {SIZE_MAX} bytes; send it in a directory");
+        return Err(failed("file_too_large", message));
     }
     let mut header = [0; BLOCK];
     let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
@@ -42,7 +49,7 @@ pub(super) fn file(name: &str, mode: u32, size: u64) -> Result<[u8; BLOCK], Erro
     put(124, format!("{size:011o}").as_bytes());
     put(136, b"00000000000");
     put(148, b"        ");
-    put(156, b"0");
+    put(156, &[kind]);
     put(257, b"ustar\x0000");
     let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
     header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());

@@ -2,6 +2,10 @@
 
 use crate::common::sandbox::ran;
 use crate::shop::Shop;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn memory_that_is_used_up_is_said_so(shop: &Shop<'_>) {
     shop.configured(", memoryBytes = 33554432");
@@ -65,4 +69,50 @@ pub(crate) fn an_engine_that_is_not_there_is_said_so(shop: &Shop<'_>) {
     crate::common::sandbox::until("nothing waits for the engine", || {
         shop.tell(&["reconcile"]) == (0, String::new(), String::new())
     });
+}
+
+pub(crate) fn an_engine_at_an_address_serves_like_one_at_a_socket(shop: &Shop<'_>) {
+    let port = forwarded(shop.engine.socket());
+    shop.configured(&format!(", engine = \"http://127.0.0.1:{port}\""));
+    let (code, _, error) = shop.run(&[], &["true"]);
+    assert!(code == 125 && error.contains(&format!("http=http://127.0.0.1:{port}")), "{error}");
+    for grant in [format!("http=http://127.0.0.1:{port}"), format!("tcp=127.0.0.1:{port}")] {
+        assert_eq!(shop.tell(&["provider", "grant", "docker", &grant]).0, 0);
+    }
+    let ended = shop.run(&[], &["sh", "-c", "echo out; exit 4"]);
+    assert_eq!(ended, (4, "out\n".into(), String::new()));
+    // What was refused made nothing, which is known once the engine can be asked.
+    shop.tell(&["reconcile"]);
+}
+
+/// A port that leads to a socket, for as long as the process lives.
+fn forwarded(socket: PathBuf) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            forward(stream, &socket);
+        }
+    });
+    port
+}
+
+fn forward(stream: TcpStream, socket: &Path) {
+    let Ok(engine) = UnixStream::connect(socket) else { return };
+    let (there, back) = (engine.try_clone().unwrap(), stream.try_clone().unwrap());
+    let (mut from, mut to) = (stream, there);
+    std::thread::spawn(move || {
+        copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Write);
+    });
+    let (mut from, mut to) = (engine, back);
+    std::thread::spawn(move || {
+        copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Both);
+    });
+}
+
+fn copy(from: &mut impl Read, to: &mut impl Write) {
+    // Either side may go first.
+    let _ = std::io::copy(from, to);
 }

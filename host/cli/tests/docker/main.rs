@@ -42,6 +42,7 @@ both! {
         what_would_open_the_machine_is_refused
         an_image_that_cannot_be_had_is_named
         an_engine_that_is_not_there_is_said_so
+        an_engine_at_an_address_serves_like_one_at_a_socket
     }
     leases {
         a_lease_is_labelled_stopped_with_its_files_and_taken_up_again
