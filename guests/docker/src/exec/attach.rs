@@ -18,7 +18,9 @@ const MOST: u64 = 1 << 20;
 /// A command under way.
 pub(crate) struct Attached {
     connection: Connection,
-    /// What came with the head of the answer.
+    /// Whether the head of the answer was read.
+    answered: bool,
+    /// What came with it.
     early: Vec<u8>,
     header: Vec<u8>,
     piece: Option<Piece>,
@@ -46,6 +48,13 @@ enum Now {
 impl Attached {
     /// Starts a prepared command.
     pub(crate) fn start(engine: Engine<'_>, id: &str, exec: &str) -> Result<Attached, Error> {
+        let mut attached = Attached::begin(engine, exec)?;
+        attached.answered(engine, id)?;
+        Ok(attached)
+    }
+
+    /// Asks for the start of a prepared command, and does not wait for it.
+    pub(crate) fn begin(engine: Engine<'_>, exec: &str) -> Result<Attached, Error> {
         let connection = Connection::open(engine.authority())?;
         let body = r#"{"Detach":false,"Tty":false}"#;
         let head = format!(
@@ -56,34 +65,59 @@ impl Attached {
             body.len()
         );
         stream::write(connection.outgoing(), head.as_bytes())?;
-        let mut early = Vec::new();
+        Ok(Attached { connection, answered: false, early: vec![], header: vec![], piece: None })
+    }
+
+    /// Waits until it has started.
+    pub(crate) fn answered(&mut self, engine: Engine<'_>, id: &str) -> Result<(), Error> {
+        if std::mem::replace(&mut self.answered, true) {
+            return Ok(());
+        }
+        let from = self.connection.incoming();
         let end = loop {
-            if let Some(at) = early.windows(4).position(|four| four == b"\r\n\r\n") {
+            if let Some(at) = self.early.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
             }
-            let more = stream::read(connection.incoming(), 4 << 10)?;
-            match more {
-                Some(more) if early.len() < HEAD_MAX => early.extend_from_slice(&more),
+            match stream::read(from, 4 << 10)? {
+                Some(more) if self.early.len() < HEAD_MAX => self.early.extend_from_slice(&more),
                 _ => return Err(broken("the engine's answer has no end")),
             }
         };
-        let head = String::from_utf8_lossy(&early[..end]).into_owned();
-        let mut early = early.split_off(end);
+        let head = String::from_utf8_lossy(&self.early[..end]).into_owned();
+        self.early = self.early.split_off(end);
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
-        match status {
-            101 | 200 => Ok(Attached { connection, early, header: vec![], piece: None }),
-            status => {
-                let length = length(&head).min(HEAD_MAX);
-                while early.len() < length {
-                    match stream::read(connection.incoming(), (length - early.len()) as u64)? {
-                        Some(more) => early.extend_from_slice(&more),
-                        None => break,
-                    }
-                }
-                let refused = Refused { status, message: message(&String::from_utf8_lossy(&early)) };
-                Err(engine.why_not(id, refused))
+        if matches!(status, 101 | 200) {
+            return Ok(());
+        }
+        let length = length(&head).min(HEAD_MAX);
+        while self.early.len() < length {
+            match stream::read(from, (length - self.early.len()) as u64)? {
+                Some(more) => self.early.extend_from_slice(&more),
+                None => break,
             }
         }
+        let refused = Refused { status, message: message(&String::from_utf8_lossy(&self.early)) };
+        Err(engine.why_not(id, refused))
+    }
+
+    /// Hands all its input over at once, and closes it.
+    pub(crate) fn told(&self, input: &[u8]) -> Result<(), Error> {
+        stream::write(self.connection.outgoing(), input)?;
+        self.connection.finish()
+    }
+
+    /// The next piece of a short command, and whether it is of standard error; none at the end.
+    pub(crate) fn said(&mut self) -> Result<Option<(bool, Vec<u8>)>, Error> {
+        let Some(piece) = self.next_piece()? else { return Ok(None) };
+        let mut all = Vec::new();
+        while (all.len() as u64) < piece.left {
+            let bytes = self.some(piece.left - all.len() as u64)?;
+            if bytes.is_empty() {
+                break;
+            }
+            all.extend_from_slice(&bytes);
+        }
+        Ok(Some((piece.error, all)))
     }
 
     /// Moves everything between the command and its streams until it ends, or until a time of the clock that only
@@ -122,19 +156,10 @@ impl Attached {
     /// Output and error of a short command.
     pub(crate) fn collected(&mut self, most: usize) -> Result<(String, String), Error> {
         let mut kept = [Vec::new(), Vec::new()];
-        // The rest of a stream that broke off is nothing.
-        while let Some(piece) = self.next_piece()? {
-            let kept = &mut kept[usize::from(piece.error)];
-            let mut left = piece.left;
-            while left > 0 {
-                let bytes = self.some(left)?;
-                if bytes.is_empty() {
-                    break;
-                }
-                left -= bytes.len() as u64;
-                let room = most.saturating_sub(kept.len()).min(bytes.len());
-                kept.extend_from_slice(&bytes[..room]);
-            }
+        while let Some((error, bytes)) = self.said()? {
+            let kept = &mut kept[usize::from(error)];
+            let room = most.saturating_sub(kept.len()).min(bytes.len());
+            kept.extend_from_slice(&bytes[..room]);
         }
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok((text(&kept[0]), text(&kept[1])))

@@ -4,6 +4,7 @@ mod attach;
 mod frames;
 mod record;
 mod supervise;
+mod waiting;
 
 pub(crate) use attach::{Attached, Ended, Input, Outputs};
 pub(crate) use record::{settled, Outcome};
@@ -98,10 +99,15 @@ impl Engine<'_> {
         let exec = self.prepare(id, &command)?;
         let mut attached = Attached::start(*self, id, &exec)?;
         let (output, error) = attached.collected(OUTPUT_MAX)?;
+        Ok(Ran { code: self.code(&exec)?, output, error })
+    }
+
+    /// The exit code of a command of the provider's own, whose stream has ended.
+    fn code(&self, exec: &str) -> Result<i64, Error> {
         for pause in [0, 5, 20, 100, 500] {
             leasehold_sdk::time::sleep(pause);
-            if let Some(Standing { running: false, exit_code: Some(code) }) = self.standing(&exec)? {
-                return Ok(Ran { code, output, error });
+            if let Some(Standing { running: false, exit_code: Some(code) }) = self.standing(exec)? {
+                return Ok(code);
             }
         }
         Err(failed("command_lost", "the engine does not say how a command of the provider ended"))

@@ -16,27 +16,35 @@ use leasehold_sdk::{
 /// What is unpacked first carries this name, which walks of the workspace pass over.
 const STAGED: &str = ".paperclip-upload.leasehold-";
 
-/// Makes the directory to unpack into. Arguments: it, and where it is.
-const PREPARE: &str = r#"mkdir -p -- "$2" && mkdir -m 700 -- "$1""#;
-
-/// Makes the directory that a file goes to.
-const PREPARE_ABOVE: &str = r#"mkdir -p -- "$1""#;
-
-/// Gives what was unpacked to whoever owns the place it goes to, and puts a directory in place of all that was
-/// there. Arguments: what was unpacked, the target, and the directory above it.
+/// Puts what was unpacked in place, once it is told to. Until then it waits beside the upload, and whatever ends it,
+/// nothing stays that was not put in place. Arguments: what is unpacked, the target, and the directory above both.
+///
+/// An engine goes on unpacking for a moment after an upload broke off, so what it unpacks is removed more than once.
+/// What was unpacked is given to whoever owns the place it goes to. A directory takes the place of all that was
+/// there, and keeps the mode of what was.
 const PLACE_DIRECTORY: &str = r#"set -e
+tidy() { rm -rf -- "$1"; [ -n "$all" ] || for n in 1 2 3 4 5; do sleep 0.1; rm -rf -- "$1"; done; }
+all=; trap 'tidy "$1"' EXIT
+mkdir -p -- "$3"; mkdir -m 700 -- "$1"; echo ready
+read -r go; [ "$go" = go ]
 o=$2; [ -d "$o" ] && [ ! -L "$o" ] || o=$3
 u=$(stat -c %u:%g -- "$o"); [ "$u" = 0:0 ] || chown -Rh -- "$u" "$1"
 chmod 755 -- "$1"; [ ! -d "$2" ] || [ -L "$2" ] || chmod "$(stat -c %a -- "$2")" -- "$1"
 if [ -d "$2" ] && [ ! -L "$2" ]; then
   mv -- "$2" "$1.old" && mv -- "$1" "$2" && rm -rf -- "$1.old"
-else rm -f -- "$2"; mv -- "$1" "$2"; fi"#;
+else rm -f -- "$2"; mv -- "$1" "$2"; fi
+all=1"#;
 
-/// The same for one file.
+/// The same for one file, which the archive brings in a directory of its own.
 const PLACE_FILE: &str = r#"set -e
+tidy() { rm -rf -- "$1"; [ -n "$all" ] || for n in 1 2 3 4 5; do sleep 0.1; rm -rf -- "$1"; done; }
+all=; trap 'tidy "$1"' EXIT
+mkdir -p -- "$3"; echo ready
+read -r go; [ "$go" = go ]
 u=$(stat -c %u:%g -- "$3"); [ "$u" = 0:0 ] || chown -h -- "$u" "$1/file"
 if [ -L "$2" ]; then rm -f -- "$2"; elif [ -d "$2" ]; then echo "it is a directory" >&2; exit 1; fi
-mv -f -- "$1/file" "$2"; rmdir -- "$1""#;
+mv -f -- "$1/file" "$2"
+all=1"#;
 
 impl SyncIn for Docker {
     fn sync_in(
@@ -84,32 +92,35 @@ impl Inward<'_> {
         let target = mapping.target_path.trim_end_matches('/');
         let name = format!("{STAGED}{}-{number}", self.name.text());
         let staged = format!("{}/{name}", above.trim_end_matches('/'));
-        let (engine, id) = (self.engine, self.id);
-        let (uploaded, place) = match mapping.kind {
+        let script = match mapping.kind {
+            MappingKind::Directory => PLACE_DIRECTORY,
+            MappingKind::File => PLACE_FILE,
+        };
+        let arguments = [staged.as_str(), target, above];
+        let mut place = self.engine.waiting(self.id, "putting files in place", script, &arguments)?;
+        let uploaded = match mapping.kind {
             MappingKind::Directory => {
-                engine.script(id, "preparing a transfer", PREPARE, &[&staged, above])?;
-                (self.directory(&mapping.source, &staged), PLACE_DIRECTORY)
+                place.ready()?;
+                self.directory(&mapping.source, &staged)
             }
             MappingKind::File => {
-                // The archive makes the directory it is unpacked in, so one command less where the one above is
-                // known to be there.
+                // Its archive makes the directory it is unpacked in; only the one above has to be there.
                 if above != "/" && above != self.cwd {
-                    engine.script(id, "preparing a transfer", PREPARE_ABOVE, &[above])?;
+                    place.ready()?;
                 }
-                (self.file(mapping, above, &name), PLACE_FILE)
+                self.file(mapping, above, &name)
             }
         };
-        let placed = uploaded.and_then(|()| {
-            engine.script(id, "putting files in place", place, &[&staged, target, above])?;
-            Ok(mapping.source.totals())
-        });
-        if placed.is_err() {
-            // What went wrong is told; that it could not be tidied up as well is for the log.
-            if engine.script(id, "tidying up", "rm -rf -- \"$1\"", &[&staged]).is_err() {
-                log::warn(&format!("{staged} could not be removed from the sandbox"));
+        match uploaded {
+            Ok(()) => place.go().map(|()| mapping.source.totals()),
+            Err(error) => {
+                // What went wrong is told; that it could not be tidied up as well is for the log.
+                if !place.give_up() {
+                    log::warn(&format!("{staged} could not be removed from the sandbox"));
+                }
+                Err(error)
             }
         }
-        placed
     }
 
     fn directory(&self, source: &Source, staged: &str) -> Result<(), Error> {
