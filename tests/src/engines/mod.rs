@@ -30,6 +30,9 @@ const READY: Duration = Duration::from_secs(60);
 const FILES: &str = "nofile=8192:8192";
 const PROCESSES: &str = "nproc=8192:8192";
 
+/// Seconds for which Podman keeps two processes of every command that has ended; five minutes unless one says so.
+const KEPT: u32 = 5;
+
 /// Which engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -123,6 +126,24 @@ impl Engine {
         self.begin().unwrap_or_else(|why| panic!("the engine does not start again: {why}"));
     }
 
+    /// Ends the processes that still watch what has ended. They name this engine's own directory, and what they
+    /// have started meanwhile does too.
+    fn end_what_watches(&self) {
+        let place = self.place.path().as_os_str().as_encoded_bytes();
+        let watches = |entry: &std::fs::DirEntry| {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            line.windows(place.len()).any(|part| part == place)
+        };
+        for _ in 0..5 {
+            let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+            let found: Vec<_> = all.filter(|entry| watches(entry)).map(|entry| entry.file_name()).collect();
+            if found.is_empty() {
+                return;
+            }
+            let _ = Command::new("kill").arg("-KILL").args(found).stderr(Stdio::null()).status();
+        }
+    }
+
     fn begin(&self) -> Result<(), String> {
         let log = File::create(self.place.path().join("log")).map_err(|error| error.to_string())?;
         let _ = std::fs::remove_file(self.socket());
@@ -177,6 +198,7 @@ impl Drop for Engine {
             let _ = child.kill();
             let _ = child.wait();
         }
+        self.end_what_watches();
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         for mount in mounts.lines().rev().filter_map(|line| line.split(' ').nth(1)) {
             if Path::new(mount).starts_with(self.place.path()) {
@@ -224,7 +246,7 @@ fn podman(place: &Path, socket: &Path) -> Result<Command, String> {
             format!(
                 "[containers]\ndefault_ulimits = [\"{FILES}\", \"{PROCESSES}\"]\nnetns = \"none\"\n\
                  log_driver = \"k8s-file\"\n[engine]\nruntime = \"crun\"\ncgroup_manager = \"cgroupfs\"\n\
-                 events_logger = \"file\"\ntmp_dir = \"{at}/tmp\"\n[network]\nnetwork_backend = \"netavark\"\n"
+                 events_logger = \"file\"\nexit_command_delay = {KEPT}\ntmp_dir = \"{at}/tmp\"\n[network]\nnetwork_backend = \"netavark\"\n"
             ),
         ),
         (
