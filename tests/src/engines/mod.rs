@@ -76,10 +76,32 @@ impl Engine {
     /// # Errors
     /// Why it cannot be had here.
     pub fn start(kind: Kind) -> Result<Engine, String> {
+        Engine::start_on(kind, None)
+    }
+
+    /// The same with a disk of so many MiB, in memory.
+    ///
+    /// # Errors
+    /// Why it cannot be had here.
+    pub fn start_small(kind: Kind, mebibytes: u32) -> Result<Engine, String> {
+        Engine::start_on(kind, Some(mebibytes))
+    }
+
+    fn start_on(kind: Kind, disk: Option<u32>) -> Result<Engine, String> {
         packages::ready(kind)?;
         // Short: the path of a socket has room for a hundred bytes.
         let place = tempfile::Builder::new().prefix("lh-engine-").tempdir().map_err(|e| e.to_string())?;
         let engine = Engine { kind, place, service: Mutex::new(None) };
+        if let Some(mebibytes) = disk {
+            let root = engine.place.path().join("root");
+            std::fs::create_dir(&root).map_err(|error| error.to_string())?;
+            let mut mount = Command::new("mount");
+            mount.args(["-t", "tmpfs", "-o", &format!("size={mebibytes}m"), "tmpfs"]).arg(&root);
+            let mounted = mount.status().map_err(|error| error.to_string())?;
+            if !mounted.success() {
+                return Err("a disk in memory cannot be mounted here".into());
+            }
+        }
         engine.begin()?;
         image::import(&engine)?;
         Ok(engine)

@@ -53,11 +53,29 @@ pub(crate) fn an_engine_that_crashes_under_a_command_loses_no_exit_code(shared: 
     shop.empty();
 }
 
+pub(crate) fn a_disk_that_is_full_is_said_so_and_the_target_is_as_it_was(shared: &Shop<'_>) {
+    let engine = Engine::start_small(shared.engine.kind(), 64).unwrap();
+    let shop = Shop::open(&engine);
+    let project = shop.place.path().join("project");
+    std::fs::write(project.join("large"), vec![1; 100 << 20]).unwrap();
+    let lease = shop.acquired();
+    assert_eq!(shop.exec(&lease, &["sh", "-c", "echo before > large"]).0, 0);
+    let (code, output, error) = shop.tell(&["cp", "large", &format!("{lease}:/workspace/large")]);
+    assert_eq!((code, output.as_str()), (1, ""), "{error}");
+    assert!(error.contains("disk is full") && error.contains("disk_full"), "{error}");
+    let after = shop.exec(&lease, &["sh", "-c", "cat large; ls -A"]);
+    assert_eq!(after, (0, "before\nlarge\n".into(), String::new()));
+    shop.released(&lease);
+    shop.empty();
+}
+
 /// Whether a run has come to a step.
 type Reached<'a> = &'a dyn Fn(&Shop<'_>) -> bool;
 
 pub(crate) fn a_host_killed_at_any_step_leaves_nothing_after_a_reconcile(shop: &Shop<'_>) {
-    std::fs::write(shop.place.path().join("project/file"), vec![1; 20_000_000]).unwrap();
+    // Long enough on its way that the host dies while it is.
+    let file = std::fs::File::create(shop.place.path().join("project/file")).unwrap();
+    file.set_len(300 << 20).unwrap();
     let environment = shop.environment.clone();
     let script = "echo begun; exec sleep 4321";
     let states = |shop: &Shop<'_>| -> Vec<String> {

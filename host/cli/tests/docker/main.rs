@@ -50,6 +50,7 @@ both! {
         many_leases_at_once_leave_nothing
     }
     faults {
+        a_disk_that_is_full_is_said_so_and_the_target_is_as_it_was
         a_container_killed_under_a_command_is_told_and_leaves_nothing
         an_engine_that_crashes_under_a_command_loses_no_exit_code
         a_host_killed_at_any_step_leaves_nothing_after_a_reconcile
