@@ -1,6 +1,6 @@
 //! How the engine underneath is set up.
 
-use crate::limits::{CONCURRENT_CALLS, LIMITS, Limit, STRUCTURE_MAX};
+use crate::limits::{CONCURRENT_CALLS, CORE_INSTANCES_MAX, LIMITS, Limit, STRUCTURE_MAX};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 /// Stack a guest may use. A guest that recurses further traps; the host's own stack is separate.
@@ -21,8 +21,11 @@ const MEMORIES: u32 = (CONCURRENT_CALLS * MEMORIES_A_PLACE as usize) as u32;
 /// Memories that one place among the concurrent calls stands for. Most components have one.
 const MEMORIES_A_PLACE: u32 = 2;
 
-/// Core instances and tables of the pool: enough for every call to have as many as a component may have.
-const INSTANCES: u32 = (CONCURRENT_CALLS * STRUCTURE_MAX) as u32;
+/// Core instances of the pool: enough for every call to have as many as a component may have.
+const INSTANCES: u32 = (CONCURRENT_CALLS * CORE_INSTANCES_MAX) as u32;
+
+/// Tables of the pool, likewise.
+const TABLES: u32 = (CONCURRENT_CALLS * STRUCTURE_MAX) as u32;
 
 /// How instances get their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +67,9 @@ fn pool() -> PoolingAllocationConfig {
     pool.total_component_instances(CONCURRENT_CALLS as u32);
     pool.total_stacks(CONCURRENT_CALLS as u32);
     pool.total_core_instances(INSTANCES);
-    pool.total_tables(INSTANCES);
+    pool.total_tables(TABLES);
     pool.total_memories(MEMORIES);
-    pool.max_core_instances_per_component(STRUCTURE_MAX as u32);
+    pool.max_core_instances_per_component(CORE_INSTANCES_MAX as u32);
     pool.max_memories_per_component(STRUCTURE_MAX as u32);
     pool.max_tables_per_component(STRUCTURE_MAX as u32);
     pool.max_memory_size(ceiling(Limit::Memory) as usize);

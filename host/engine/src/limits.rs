@@ -178,9 +178,14 @@ limits! {
         "the call ends, the instance is dropped";
 }
 
-/// Core instances, memories and tables of one component. Interpreters bring an adapter or two; hundreds
-/// are an attack on the pool. Hit: the component is refused when it is loaded or instantiated.
+/// Memories and tables of one component, each. Interpreters bring an adapter or two; hundreds are an attack
+/// on the pool. Hit: the component is refused when it is loaded or instantiated.
 pub const STRUCTURE_MAX: usize = 32;
+
+/// Core instances of one component. They reserve nothing, so there may be more of them than of memories:
+/// the tool for Python makes one for each library and several for each interface, 42 for a small provider.
+/// Hit: the component is refused when it is loaded or instantiated.
+pub const CORE_INSTANCES_MAX: usize = 128;
 
 /// The largest component file. Interpreted languages reach 20 MB. Hit: refused before it is read.
 pub const COMPONENT_BYTES_MAX: u64 = 64 << 20;
@@ -213,8 +218,14 @@ pub const ENGINE_LIMITS: &[EngineLimit] = &[
     },
     EngineLimit {
         name: "component-structure",
-        unit: "core instances, memories, tables each",
+        unit: "memories, tables each",
         value: STRUCTURE_MAX as u64,
+        when_hit: "the component is refused when it is loaded or instantiated",
+    },
+    EngineLimit {
+        name: "component-instances",
+        unit: "core instances",
+        value: CORE_INSTANCES_MAX as u64,
         when_hit: "the component is refused when it is loaded or instantiated",
     },
     EngineLimit {

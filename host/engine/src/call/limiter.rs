@@ -3,7 +3,7 @@
 //! The engine asks for each memory and each table on its own; a limit on each would let a component with
 //! a hundred memories use a hundred times as much. So every growth goes through one sum.
 
-use crate::limits::{Limit, Limits, STRUCTURE_MAX};
+use crate::limits::{CORE_INSTANCES_MAX, Limit, Limits, STRUCTURE_MAX};
 use wasmtime::ResourceLimiter;
 
 /// Host bytes behind one table element.
@@ -85,7 +85,7 @@ impl ResourceLimiter for Limiter {
     }
 
     fn instances(&self) -> usize {
-        STRUCTURE_MAX
+        CORE_INSTANCES_MAX
     }
 
     fn tables(&self) -> usize {
