@@ -73,13 +73,17 @@ impl Hosts {
         fake.back().script = op.acts.into();
         if op.dies {
             // Everything of it that has not been written when the runtime ends never is.
-            runtime().block_on(async {
+            let dead = runtime().block_on(async {
                 let dead = self.home.dead().await;
                 tokio::select! {
                     () = operate(&dead, op.what) => {}
                     () = fake.waits.notified() => {}
                 }
+                dead
             });
+            // What it had handed in goes on in a thread of its own: a last piece of work comes after all of it.
+            let nobody = crate::LeaseId::random().unwrap();
+            self.runtime.block_on(dead.record(&nobody, "nothing", None)).unwrap_err();
         } else {
             self.runtime.block_on(async {
                 let done = async {

@@ -5,7 +5,7 @@ use super::file::no_place;
 use crate::confine::{DIRECTORY, made_directory, open_root, remove_below, scratch_name};
 use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, RenameFlags, fchmod, flock, mkdirat, openat, renameat,
-    renameat_with, unlinkat,
+    renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -29,6 +29,27 @@ pub(super) fn cannot(path: &Path, source: io::Error) -> ReceiveError {
     ReceiveError::Staging { path: path.into(), source }
 }
 
+/// How often something is made that a sweep takes for a leftover. That can happen between its making and its
+/// lock, where another host begins in the same folder at that moment; after so many times the transfer fails.
+const TRIES: usize = 16;
+
+/// Locks what was just made; false when a sweep has taken it for a leftover, or is about to.
+fn held(parent: &OwnedFd, name: &str, made: &OwnedFd) -> io::Result<bool> {
+    match flock(made, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => return Ok(false),
+        locked => locked?,
+    }
+    match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn taken_away() -> io::Error {
+    io::Error::new(io::ErrorKind::ResourceBusy, "other hosts keep taking away what is made there")
+}
+
 /// A directory, removed with all it holds when dropped. It is locked for as long as it is used, so that a sweep
 /// takes only what nobody uses.
 #[derive(Debug)]
@@ -48,13 +69,22 @@ impl Staging {
 
     fn try_create(root: &Path, below: &Path, beside: &Path) -> io::Result<Self> {
         let parent = made_directory(&open_root(root)?, below)?;
-        let name = scratch_name(PREFIX)?;
-        mkdirat(&parent, &name, Mode::RWXU)?;
-        let root = openat(&parent, &name, DIRECTORY, Mode::empty());
-        let root = root.inspect_err(|_| unlinkat(&parent, &name, AtFlags::REMOVEDIR).unwrap_or_default())?;
-        let staging = Self { parent, parent_path: beside.into(), name, root };
-        flock(&staging.root, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(staging)
+        for _ in 0..TRIES {
+            let name = scratch_name(PREFIX)?;
+            mkdirat(&parent, &name, Mode::RWXU)?;
+            let root = match openat(&parent, &name, DIRECTORY, Mode::empty()) {
+                Ok(root) => root,
+                Err(Errno::NOENT) => continue,
+                Err(errno) => {
+                    unlinkat(&parent, &name, AtFlags::REMOVEDIR).unwrap_or_default();
+                    return Err(errno.into());
+                }
+            };
+            if held(&parent, &name, &root)? {
+                return Ok(Self { parent, parent_path: beside.into(), name, root });
+            }
+        }
+        Err(taken_away())
     }
 
     pub(crate) fn root(&self) -> &OwnedFd {
@@ -141,19 +171,25 @@ impl StagedFile {
         if name.as_os_str().is_empty() {
             return Err(no_place());
         }
-        let scratch = scratch_name(PREFIX)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&directory, &scratch, flags, Mode::RUSR | Mode::WUSR)?;
-        let lock = rustix::io::fcntl_dupfd_cloexec(&file, 0);
-        let unmade = |errno| {
-            let _ = unlinkat(&directory, &scratch, AtFlags::empty());
-            io::Error::from(errno)
-        };
-        let lock = lock.map_err(unmade)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(unmade)?;
-        // Before the first byte, so that at no moment anybody can read what the mode forbids.
-        fchmod(&file, Mode::from_raw_mode(mode)).map_err(unmade)?;
-        Ok((Self { directory, scratch, name: name.into(), _file: lock, kept: false }, file))
+        for _ in 0..TRIES {
+            let scratch = scratch_name(PREFIX)?;
+            let file = openat(&directory, &scratch, flags, Mode::RUSR | Mode::WUSR)?;
+            let ready = || -> io::Result<Option<OwnedFd>> {
+                let lock = rustix::io::fcntl_dupfd_cloexec(&file, 0)?;
+                if !held(&directory, &scratch, &lock)? {
+                    return Ok(None);
+                }
+                // Before the first byte, so that at no moment anybody can read what the mode forbids.
+                fchmod(&file, Mode::from_raw_mode(mode))?;
+                Ok(Some(lock))
+            };
+            let unmade = |_: &io::Error| unlinkat(&directory, &scratch, AtFlags::empty()).unwrap_or_default();
+            if let Some(lock) = ready().inspect_err(unmade)? {
+                return Ok((Self { directory, scratch, name: name.into(), _file: lock, kept: false }, file));
+            }
+        }
+        Err(taken_away())
     }
 
     pub(super) fn keep(mut self) -> io::Result<()> {
@@ -168,5 +204,39 @@ impl Drop for StagedFile {
         if !self.kept {
             let _ = unlinkat(&self.directory, &self.scratch, AtFlags::empty());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn what_is_made_while_another_host_sweeps_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    crate::sweep(folder.path()).unwrap();
+                }
+            });
+            // A failure is told after the sweeping thread was let go.
+            let made = (0..2_000).try_for_each(|_| {
+                let staging = Staging::create(folder.path(), Path::new("")).map_err(|it| it.to_string())?;
+                if !staging.path().is_dir() {
+                    return Err("a staging directory was taken away".to_owned());
+                }
+                let directory = open_root(folder.path()).map_err(|it| it.to_string())?;
+                let made = StagedFile::create(directory, Path::new("file"), 0o600);
+                made.and_then(|(file, _)| file.keep()).map_err(|it| it.to_string())
+            });
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(made, Ok(()));
+        });
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }
