@@ -2,7 +2,8 @@
 //!
 //! Four kinds of source become components, all in one flat directory ([`guests_dir`]):
 //! Rust guests ([`rust`]), hand-written core modules ([`text`]), the contract with one edit ([`shape`]), and
-//! what is generated from the contract alone ([`generated`]). Tests read them with [`fixture`].
+//! what is generated from the contract alone ([`generated`]). Tests read them with [`fixture`]. Templates, in
+//! several languages, have a directory of their own below it ([`template`]).
 //!
 //! Nothing here is part of the product; it runs on the machine of somebody who changes Leasehold.
 
@@ -11,6 +12,7 @@ pub mod generated;
 pub mod layout;
 pub mod rust;
 pub mod shape;
+pub mod template;
 pub mod text;
 pub mod toolchain;
 pub mod verify;

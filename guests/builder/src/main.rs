@@ -4,18 +4,20 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::{env, io};
 
-const USAGE: &str = "usage: leasehold-builder build|embed|verify|where
+const USAGE: &str = "usage: leasehold-builder build|templates|embed|verify|where
 
-  build   build guests and fixtures into components (`cargo guests`)
-  embed   take the providers that are shipped inside the host over into it
-  verify  build, lint, document and test everything (`cargo verify`)
-  where   print the directory of the components";
+  build      build guests and fixtures into components (`cargo guests`)
+  templates  build the templates of all languages, with their tools (`cargo templates`)
+  embed      take the providers that are shipped inside the host over into it
+  verify     build, lint, document and test everything (`cargo verify`)
+  where      print the directory of the components";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["build"] => leasehold_builder::build_all().and_then(|built| print(&built.to_string())),
+        ["templates"] => leasehold_builder::template::build_all().and_then(|built| print(&built)),
         ["embed"] => {
             leasehold_builder::build_all().and_then(|_| leasehold_builder::embed::embed()).map(|()| 0)
         }

@@ -7,14 +7,13 @@
 //!
 //! That target has no libc: what a component imports is what its interface files say and no more.
 
-use std::env;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::prefix::{self, Tools};
-use super::{Outcome, Toolchain, apt, say};
+use super::{Outcome, Toolchain, apt, cache};
 
 pub(super) const TARGET: &str = "wasm32-unknown-unknown";
 /// Written last; a directory without it is left over from an attempt that was cut short.
@@ -24,10 +23,9 @@ pub(super) fn ready() -> Result<Outcome> {
     if !apt::is_here() {
         return Ok(Outcome::NotHere("there is no apt-get and dpkg".into()));
     }
-    let home = cache()?;
-    fs::create_dir_all(&home).with_context(|| format!("creating {}", home.display()))?;
+    let home = cache::directory("guest-toolchain")?;
     // One at a time: the second finds the first one's work done. Closing the file unlocks it.
-    let _lock = lock(&home.join("lock"))?;
+    let _lock = cache::lock(&home.join("lock"))?;
 
     let tools = prefix::tools()?;
     // What was made once serves until somebody removes it: a refreshed list is no reason to wait for
@@ -66,25 +64,4 @@ fn any_made(home: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(home).ok()?;
     let made = |path: &PathBuf| prefix::is_by_this_recipe(path) && path.join(DONE).exists();
     entries.flatten().map(|entry| entry.path()).filter(made).max()
-}
-
-fn cache() -> Result<PathBuf> {
-    let base = match env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()) {
-        Some(dir) => PathBuf::from(dir),
-        None => env::home_dir().context("there is no home directory; set XDG_CACHE_HOME")?.join(".cache"),
-    };
-    Ok(base.join("leasehold/guest-toolchain"))
-}
-
-fn lock(path: &Path) -> Result<File> {
-    let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            say("guests: waiting for another build to make the toolchain");
-            file.lock()?;
-        }
-        Err(TryLockError::Error(error)) => return Err(error).context("locking the toolchain"),
-    }
-    Ok(file)
 }

@@ -11,6 +11,8 @@
 
 pub mod debian;
 
+pub(crate) mod cache;
+
 mod apt;
 mod command;
 mod installed;
