@@ -70,8 +70,6 @@ pub fn run() -> Result<i32> {
     }
     say("verify: guests");
     say(&crate::build_all()?.to_string());
-    say("verify: templates");
-    say(&crate::template::build_all()?);
     for next in [LINTS, DOCUMENTATION] {
         let code = step(next)?;
         if code != 0 {

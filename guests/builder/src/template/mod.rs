@@ -52,7 +52,7 @@ pub struct Template {
     pub built_in: Duration,
 }
 
-/// Reads the template that an earlier `cargo templates` or `cargo verify` has built.
+/// Reads the template that an earlier `cargo templates` has built.
 ///
 /// # Errors
 ///

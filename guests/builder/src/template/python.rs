@@ -1,6 +1,7 @@
 //! Python, by componentize-py.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ const RUN: &str = "import sys; from componentize_py import script; sys.exit(scri
 
 pub(super) fn build(job: &Job<'_>) -> Result<(Vec<u8>, Duration)> {
     let tool = tool::from_pypi("componentize-py", job.source)?;
+    let modules = copied(job)?;
     let component = job.work.join("provider.wasm");
     let started = Instant::now();
     output(
@@ -21,14 +23,28 @@ pub(super) fn build(job: &Job<'_>) -> Result<(Vec<u8>, Duration)> {
             .args(["-c", RUN, "--wit-path"])
             .arg(job.wit)
             .args(["--world", WORLD, "componentize", "--stub-wasi", "--python-path"])
-            .arg(job.source)
+            .arg(&modules)
             .args(["app", "--output"])
             .arg(&component)
             .env("PYTHONPATH", tool)
-            // The template's own folder stays free of what running it leaves behind.
-            .env("PYTHONDONTWRITEBYTECODE", "1")
             .current_dir(job.work),
     )?;
     let bytes = fs::read(&component).with_context(|| format!("reading {}", component.display()))?;
     Ok((bytes, started.elapsed()))
+}
+
+/// Copies the modules: the tool writes compiled ones beside those it reads, and a template's own folder is what
+/// decides whether it is built anew.
+fn copied(job: &Job<'_>) -> Result<PathBuf> {
+    let modules = job.work.join("modules");
+    _ = fs::remove_dir_all(&modules);
+    fs::create_dir_all(&modules).with_context(|| format!("creating {}", modules.display()))?;
+    for entry in fs::read_dir(job.source)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "py") {
+            let to = modules.join(path.file_name().unwrap_or_default());
+            fs::copy(&path, to).with_context(|| format!("copying {}", path.display()))?;
+        }
+    }
+    Ok(modules)
 }
