@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use wit_bindgen_core::Files;
@@ -30,16 +29,11 @@ const FLAGS: &[&str] = &[
     "-Wl,-z,stack-size=1048576",
 ];
 
-pub(super) fn build(job: &Job<'_>) -> Result<(Vec<u8>, Duration)> {
+pub(super) fn build(job: &Job<'_>) -> Result<Vec<u8>> {
     let zig = tool::from_pypi("ziglang", job.source)?.join("ziglang/zig");
-    // A first compilation also builds zig's libc, which is part of installing it.
+    // A first compilation also builds zig's libc, and keeps it here.
     let cache = tool::home()?.join("zig-cache");
-    if !cache.is_dir() {
-        compile(job, &zig, &cache)?;
-    }
-    let started = Instant::now();
-    let bytes = compile(job, &zig, &cache)?;
-    Ok((bytes, started.elapsed()))
+    compile(job, &zig, &cache)
 }
 
 fn compile(job: &Job<'_>, zig: &PathBuf, cache: &PathBuf) -> Result<Vec<u8>> {

@@ -2,18 +2,16 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use super::{Job, WORLD, tool};
 use crate::toolchain::output;
 
-pub(super) fn build(job: &Job<'_>) -> Result<(Vec<u8>, Duration)> {
+pub(super) fn build(job: &Job<'_>) -> Result<Vec<u8>> {
     let files = ["package.json", "package-lock.json", "build.mjs"];
     let tool = tool::from_npm("componentize-js", job.source, &files)?;
     let component = job.work.join("provider.wasm");
-    let started = Instant::now();
     output(
         Command::new("node")
             .arg(tool.join("build.mjs"))
@@ -23,6 +21,5 @@ pub(super) fn build(job: &Job<'_>) -> Result<(Vec<u8>, Duration)> {
             .arg(&component)
             .current_dir(job.work),
     )?;
-    let bytes = fs::read(&component).with_context(|| format!("reading {}", component.display()))?;
-    Ok((bytes, started.elapsed()))
+    fs::read(&component).with_context(|| format!("reading {}", component.display()))
 }

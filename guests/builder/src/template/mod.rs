@@ -12,7 +12,6 @@ mod world;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -31,44 +30,12 @@ struct Job<'a> {
     work: &'a Path,
 }
 
-/// Builds a component; returns it and the time that took once all tools were there.
-type Build = fn(&Job<'_>) -> Result<(Vec<u8>, Duration)>;
+/// Builds a component.
+type Build = fn(&Job<'_>) -> Result<Vec<u8>>;
 
 /// Every language, and how its template becomes a component.
 const LANGUAGES: &[(&str, Build)] =
     &[("c", c::build), ("javascript", javascript::build), ("python", python::build)];
-
-/// The languages that there are templates in.
-pub fn languages() -> impl Iterator<Item = &'static str> {
-    LANGUAGES.iter().map(|(name, _)| *name)
-}
-
-/// A template that was built.
-#[derive(Clone, Debug)]
-pub struct Template {
-    /// The component.
-    pub bytes: Vec<u8>,
-    /// How long its build took, without the installation of tools.
-    pub built_in: Duration,
-}
-
-/// Reads the template that an earlier `cargo templates` has built.
-///
-/// # Errors
-///
-/// When it is not there; the message says what to run.
-pub fn template(language: &str) -> Result<Template> {
-    let missing = || format!("the template in {language} is not built; run `cargo templates`");
-    let bytes = fs::read(component(language)).with_context(missing)?;
-    let stamp = fs::read_to_string(stamp_path(language)).with_context(missing)?;
-    let millis = stamp.lines().nth(1).and_then(|line| line.parse().ok()).with_context(missing)?;
-    Ok(Template { bytes, built_in: Duration::from_millis(millis) })
-}
-
-/// Where compiled templates may be kept between test runs. Emptied when a template is built anew.
-pub fn compiled_dir() -> PathBuf {
-    directory().join("compiled")
-}
 
 /// Builds every template whose sources changed; installs what their languages need. Says what it did.
 ///
@@ -79,7 +46,7 @@ pub fn build_all() -> Result<String> {
     let (dir, wit) = (directory(), directory().join("wit"));
     fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
     world::lay_out(&wit)?;
-    let mut changed = Vec::new();
+    let mut changed = 0;
     for (language, build) in LANGUAGES {
         let digest = inputs(language)?;
         if is_made(language, &digest) {
@@ -88,17 +55,13 @@ pub fn build_all() -> Result<String> {
         let work = layout::target_dir().join("guests-build/templates").join(language);
         fs::create_dir_all(&work).with_context(|| format!("creating {}", work.display()))?;
         let source = sources().join(language);
-        let (bytes, taken) = build(&Job { source: &source, wit: &wit, work: &work })
+        let bytes = build(&Job { source: &source, wit: &wit, work: &work })
             .with_context(|| format!("the template in {language} cannot be built"))?;
         write(&component(language), &bytes)?;
-        write(&stamp_path(language), format!("{digest}\n{}\n", taken.as_millis()).as_bytes())?;
-        changed.push(*language);
+        write(&stamp_path(language), digest.as_bytes())?;
+        changed += 1;
     }
-    if !changed.is_empty() {
-        // What was compiled of an earlier component is never asked for again.
-        _ = fs::remove_dir_all(compiled_dir());
-    }
-    Ok(format!("templates: {} components, {} of them new or changed", LANGUAGES.len(), changed.len()))
+    Ok(format!("templates: {} components, {} of them new or changed", LANGUAGES.len(), changed))
 }
 
 fn directory() -> PathBuf {
@@ -137,7 +100,7 @@ fn inputs(language: &str) -> Result<String> {
 
 fn is_made(language: &str, digest: &str) -> bool {
     let stamp = fs::read_to_string(stamp_path(language)).unwrap_or_default();
-    stamp.lines().next() == Some(digest) && component(language).is_file()
+    stamp == digest && component(language).is_file()
 }
 
 /// Replaces a file as a whole: a test that reads meanwhile sees the old one or the new one.
@@ -160,7 +123,7 @@ mod tests {
             .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
             .collect();
         folders.sort();
-        let mut languages: Vec<_> = languages().collect();
+        let mut languages: Vec<_> = LANGUAGES.iter().map(|(name, _)| *name).collect();
         languages.sort_unstable();
         assert_eq!(folders, languages);
         for language in languages {

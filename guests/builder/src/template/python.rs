@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -13,11 +12,10 @@ use crate::toolchain::output;
 /// The tool is a Python package, and this is what its script does.
 const RUN: &str = "import sys; from componentize_py import script; sys.exit(script())";
 
-pub(super) fn build(job: &Job<'_>) -> Result<(Vec<u8>, Duration)> {
+pub(super) fn build(job: &Job<'_>) -> Result<Vec<u8>> {
     let tool = tool::from_pypi("componentize-py", job.source)?;
     let modules = copied(job)?;
     let component = job.work.join("provider.wasm");
-    let started = Instant::now();
     output(
         Command::new(tool::python())
             .args(["-c", RUN, "--wit-path"])
@@ -29,8 +27,7 @@ pub(super) fn build(job: &Job<'_>) -> Result<(Vec<u8>, Duration)> {
             .env("PYTHONPATH", tool)
             .current_dir(job.work),
     )?;
-    let bytes = fs::read(&component).with_context(|| format!("reading {}", component.display()))?;
-    Ok((bytes, started.elapsed()))
+    fs::read(&component).with_context(|| format!("reading {}", component.display()))
 }
 
 /// Copies the modules: the tool writes compiled ones beside those it reads, and a template's own folder is what

@@ -72,15 +72,12 @@ impl Staging {
         for _ in 0..TRIES {
             let name = scratch_name(PREFIX)?;
             mkdirat(&parent, &name, Mode::RWXU)?;
+            let unmade = |_: &io::Error| unlinkat(&parent, &name, AtFlags::REMOVEDIR).unwrap_or_default();
             let root = match openat(&parent, &name, DIRECTORY, Mode::empty()) {
-                Ok(root) => root,
                 Err(Errno::NOENT) => continue,
-                Err(errno) => {
-                    unlinkat(&parent, &name, AtFlags::REMOVEDIR).unwrap_or_default();
-                    return Err(errno.into());
-                }
+                opened => opened.map_err(io::Error::from).inspect_err(unmade)?,
             };
-            if held(&parent, &name, &root)? {
+            if held(&parent, &name, &root).inspect_err(unmade)? {
                 return Ok(Self { parent, parent_path: beside.into(), name, root });
             }
         }
